@@ -1,0 +1,26 @@
+# Each target does all of its own set-up: a virtual environment with pinned versions, and the GL libraries.
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+OUT ?= out
+
+.PHONY: demo test check clean
+
+demo: $(STAMP) ## attend to a simulator frame; write the picture and the benchmark
+	@$(BIN)/iap demo --out $(OUT)
+
+test: $(STAMP) ## run the tests
+	@$(BIN)/python -m pytest -n 2
+
+check: $(STAMP) ## lint, types, and who may import whom
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/basedpyright && PYTHONPATH=src $(BIN)/lint-imports
+
+$(STAMP): pyproject.toml constraints.txt tools/install_gl.sh
+	@sh tools/install_gl.sh
+	@echo "installing into $(VENV) (two to three minutes the first time)"
+	@python3 -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "torch==2.13.0" --editable ".[dev,torch]"
+	@touch $@
+
+clean: ## forget the environment and the outputs
+	rm -rf $(VENV) $(OUT)

@@ -1,0 +1,96 @@
+"""The L×L attention matrix itself: the oracle that linear attention is tested against, and the baseline it beats."""
+
+import math
+
+from jaxtyping import Float
+
+from iap.attention.arrays import Array, Scaled, namespace, require_count, require_floats, require_same_dtype
+from iap.attention.features import Kernel, ReLU, softmax_inputs
+from iap.attention.ranking import check_pooling, with_one_scale
+
+BLOCK_ENTRIES = 1 << 20  # of the matrix at a time: 4 MB in float32, so that it stays in the cache
+
+
+def attention_matrix(
+    kernel: Kernel,
+    queries: Float[Array, "*batch L d"],
+    keys: Float[Array, "*batch L d"],
+    normalise_rows: bool = False,
+) -> Scaled:
+    """A(i, j) = K(q_i, k_j), each row with a scale of its own (or summing to one)."""
+    xp = namespace(queries=queries, keys=keys)
+    peak, weights = _block(kernel, *_inputs(kernel, queries, keys))
+    if normalise_rows:
+        return Scaled(weights * _shares(weights)[..., None], xp.zeros_like(peak))
+    return Scaled(weights, peak)
+
+
+def exact_scores(
+    kernel: Kernel,
+    queries: Float[Array, "L d"],
+    keys: Float[Array, "L d"],
+    pooling: Float[Array, " L"] | None = None,
+    normalise_rows: bool = False,
+    block: int | None = None,
+) -> Scaled:
+    """R = (1/L)·P·A from the explicit matrix, a block of rows at a time: O(L²·d) time, O(block·L) memory.
+
+    Args:
+        kernel: which attention; a softmax is exact here, whatever feature map it names.
+        queries: Q, (L, d).
+        keys: K, (L, d).
+        pooling: P, the weight of each query; all ones if not given.
+        normalise_rows: whether each query's attention is made to sum to one.
+        block: how many rows of the matrix exist at a time; by default as many as fit the cache.
+    """
+    xp = namespace(queries=queries, keys=keys)
+    require_floats("queries", queries, rank=2)
+    x, y = _inputs(kernel, queries, keys)
+    count = x.shape[0]
+    if pooling is not None:
+        check_pooling(pooling, count)
+    if block is None:
+        block = max(1, BLOCK_ENTRIES // y.shape[0])
+    require_count("block", block)
+    total = Scaled(xp.zeros_like(y[:, 0]), xp.full_like(y[:1, 0], -math.inf))
+    for start in range(0, count, block):
+        rows = slice(start, start + block)
+        peak, weights = _block(kernel, x[rows], y)
+        row_weights = xp.ones_like(peak[:, 0]) if pooling is None else pooling[rows]
+        if normalise_rows:
+            row_weights = row_weights * _shares(weights)
+            peak = xp.zeros_like(peak)
+        top = xp.maximum(total.log_scale, xp.max(peak, axis=0))
+        row_weights = row_weights * xp.exp(peak[:, 0] - top)
+        total = Scaled(total.values * xp.exp(total.log_scale - top) + row_weights @ weights, top)
+    return with_one_scale(Scaled(total.values / count, total.log_scale))
+
+
+def _inputs(kernel: Kernel, queries: Array, keys: Array) -> tuple[Array, Array]:
+    for name, x in (("queries", queries), ("keys", keys)):
+        require_floats(name, x, least_rank=2)
+    require_same_dtype(queries=queries, keys=keys)
+    if queries.shape[-1] != keys.shape[-1]:
+        raise ValueError(f"queries have {queries.shape[-1]} dimensions, but keys have {keys.shape[-1]}")
+    if isinstance(kernel, ReLU):
+        xp = namespace(queries=queries, keys=keys)
+        return xp.maximum(queries, xp.zeros_like(queries)), xp.maximum(keys, xp.zeros_like(keys))
+    return softmax_inputs(kernel, queries), softmax_inputs(kernel, keys)
+
+
+def _block(kernel: Kernel, x: Array, y: Array) -> tuple[Array, Array]:
+    """Rows of the matrix as (log of the row's scale, entries)."""
+    xp = namespace(x=x)
+    products = x @ xp.matrix_transpose(y)
+    if isinstance(kernel, ReLU):
+        return xp.zeros_like(products[..., :1]), products
+    peak = xp.max(products, axis=-1, keepdims=True)
+    return peak, xp.exp(products - peak)
+
+
+def _shares(weights: Array) -> Array:
+    """What each row is to be multiplied with to sum to one; a row that sums to 0 stays 0."""
+    xp = namespace(weights=weights)
+    sums = xp.sum(weights, axis=-1)
+    dead = sums == 0
+    return xp.where(dead, xp.zeros_like(sums), 1 / xp.where(dead, xp.ones_like(sums), sums))

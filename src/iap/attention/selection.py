@@ -1,0 +1,80 @@
+"""Scores → patches: the best l, or l drawn by their scores; gathered, or left in place with the rest masked."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iap.attention.arrays import Array, is_concrete, namespace, require_count, require_floats
+from iap.attention.features import Kernel
+
+
+def top(scores: Float[Array, "*batch L"], keep: int) -> Int[Array, "*batch l"]:
+    """The indices of the `keep` largest scores, best first; of equal scores, the patch that comes first."""
+    xp = namespace(scores=require_floats("scores", scores, least_rank=1))
+    _check_keep(keep, scores)
+    if is_concrete(scores) and bool(xp.isnan(scores).any()):
+        raise ValueError("scores must not hold NaN")
+    if isinstance(scores, np.ndarray) and scores.ndim == 1 and keep < len(scores):
+        return _top_by_partition(scores, keep)
+    return xp.argsort(-scores, axis=-1, stable=True)[..., :keep]
+
+
+def sample(
+    scores: Float[Array, "*batch L"], keep: int, uniforms: Float[Array, "*batch L"], kernel: Kernel
+) -> Int[Array, "*batch l"]:
+    """`keep` different patches, each draw in proportion to the scores of those left (softmax sampling).
+
+    The randomness is passed in, so that the same call works, and repeats, in every library: `uniforms` holds one
+    number from (0, 1) a patch. A score of 0 is drawn only when nothing else is left.
+    """
+    xp = namespace(scores=require_floats("scores", scores, least_rank=1), uniforms=uniforms)
+    _check_keep(keep, scores)
+    check_samplable(kernel)
+    if uniforms.shape[-1:] != scores.shape[-1:]:
+        raise ValueError(f"uniforms must be one a patch, {scores.shape[-1]}, not of shape {tuple(uniforms.shape)}")
+    if is_concrete(scores) and not bool((scores >= 0).all()):
+        raise ValueError(f"scores must not be negative to sample by them, but one is {float(xp.min(scores))}")
+    # log score + Gumbel noise, the largest first, is a draw without replacement
+    positive = scores > 0
+    logs = xp.log(xp.where(positive, scores, xp.ones_like(scores)))
+    tiny = 1e-30
+    noisy = logs - xp.log(-xp.log(xp.clip(uniforms, tiny, 1 - 1e-7)))
+    return top(xp.where(positive, noisy, xp.full_like(noisy, -float("inf"))), keep)
+
+
+def gather(values: Float[Array, "*batch L d"], chosen: Int[Array, "*batch l"]) -> Float[Array, "*batch l d"]:
+    """The chosen rows only: the paper's "no masking"."""
+    xp = namespace(values=values, chosen=chosen)
+    batch = chosen.shape[:-1]
+    values = xp.broadcast_to(values, (*batch, *values.shape[-2:]))
+    index = xp.broadcast_to(chosen[..., None], (*chosen.shape, values.shape[-1]))
+    return xp.take_along_axis(values, index, axis=-2)
+
+
+def mask(values: Float[Array, "*batch L d"], chosen: Int[Array, "*batch l"]) -> Float[Array, "*batch L d"]:
+    """All rows, those not chosen set to zero."""
+    xp = namespace(values=values, chosen=chosen)
+    patches = xp.arange(values.shape[-2], dtype=chosen.dtype)
+    kept = xp.any(chosen[..., :, None] == patches, axis=-2)
+    return xp.where(kept[..., None], values, xp.zeros_like(values))
+
+
+def check_samplable(kernel: Kernel) -> None:
+    """Refuse to sample by scores that are not probabilities."""
+    if kernel.signed:
+        raise ValueError(
+            'kernel has features="trigonometric", whose scores can be negative and so are no probabilities: '
+            'sample with "positive", "hyperbolic" or "favor++"'
+        )
+
+
+def _check_keep(keep: int, scores: Array) -> None:
+    require_count("keep", keep, most=scores.shape[-1], why=" (the number of patches)")
+
+
+def _top_by_partition(scores: np.ndarray, keep: int) -> np.ndarray:
+    """`top` without sorting all patches."""
+    threshold = np.partition(scores, -keep)[-keep]
+    above = np.flatnonzero(scores > threshold)
+    level = np.flatnonzero(scores == threshold)[: keep - len(above)]
+    chosen = np.concatenate([above, level])
+    return chosen[np.argsort(-scores[chosen], kind="stable")]

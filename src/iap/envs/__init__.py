@@ -1,0 +1,1 @@
+"""Environments, and the only room that knows the simulator."""

@@ -1,0 +1,1 @@
+"""What can be run: benchmarks and comparisons, each returning rows."""

@@ -1,0 +1,1 @@
+"""Pictures: overlays and plots."""
