@@ -31,7 +31,9 @@ def projections_for_ranking_as_printed(d: int, radius: float, epsilon: float, p:
     return max(1, math.ceil(4 * (d + 2) * exponent / epsilon**2))
 
 
-def projections_for_low_scores(d: int, alpha: float, epsilon: float, p: float, tokens: int = 1, steps: int = 1) -> int:
+def projections_for_low_scores(
+    d: int, alpha: float, epsilon: float, p: float, *, tokens: int = 1, steps: int = 1
+) -> int:
     """M so that positive features keep the scores of unimportant patches within ε of the truth, over all steps.
 
     For normalised queries and keys, and `tokens` patches whose attention is at most exp(√d·cos(π − α)). The second
@@ -51,7 +53,7 @@ def projections_for_low_scores(d: int, alpha: float, epsilon: float, p: float, t
     return max(1, math.ceil(tokens**2 * steps * variance / (p * epsilon**2)))
 
 
-def bits_for_hashing(patches: int, epsilon: float, p: float, steps: int = 1) -> int:
+def bits_for_hashing(patches: int, epsilon: float, p: float, *, steps: int = 1) -> int:
     """m′ so that all hashed angles are within ε·π/2 at every step, with probability ≥ 1 − p.
 
     The first theorem. It prints (2/pε²)(log L + log I); its proof gives (2/ε²)(log L + log I + log(2/p)).

@@ -29,6 +29,7 @@ def exact_scores(
     kernel: Kernel,
     queries: Float[Array, "L d"],
     keys: Float[Array, "L d"],
+    *,
     pooling: Float[Array, " L"] | None = None,
     normalise_rows: bool = False,
     block: int | None = None,

@@ -11,6 +11,7 @@ def mix(
     queries: Scaled,
     keys: Scaled,
     values: Float[Array, "*batch L v"],
+    *,
     normalise_rows: bool = False,
     residual: bool = False,
 ) -> Float[Array, "*batch l v"]:

@@ -8,6 +8,7 @@ from iap.attention.arrays import Array, Scaled, namespace, require_finite, requi
 def rank_scores(
     queries: Scaled,
     keys: Scaled,
+    *,
     pooling: Float[Array, "*batch L"] | None = None,
     normalise_rows: bool = False,
 ) -> Scaled:
