@@ -15,6 +15,7 @@ def attention_matrix(
     kernel: Kernel,
     queries: Float[Array, "*batch L d"],
     keys: Float[Array, "*batch L d"],
+    *,
     normalise_rows: bool = False,
 ) -> Scaled:
     """A(i, j) = K(q_i, k_j), each row with a scale of its own (or summing to one)."""
