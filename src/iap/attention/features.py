@@ -112,7 +112,7 @@ def featurise(
             both = xp.concat([omega, -omega], axis=0)  # √½ comes of there being 2m features
             return _positive(x, both), _positive(y, both)
         case "favor++":
-            a = _favor_plus_plus_parameter(x, y)
+            a = favor_plus_plus_parameter(x, y)
             return _favor_plus_plus(x, omega, a), _favor_plus_plus(y, omega, a)
 
 
@@ -183,7 +183,7 @@ def _favor_plus_plus(x: Array, omega: Array, a: Array) -> Scaled:
     return Scaled(xp.ones_like(exponents[..., :1, :1]) / math.sqrt(m), exponents)
 
 
-def _favor_plus_plus_parameter(x: Array, y: Array) -> Array:
+def favor_plus_plus_parameter(x: Array, y: Array) -> Array:
     """A, from the mean squared length of q + k over all pairs: the value that minimises the variance there."""
     xp = namespace(x=x, y=y)
     d = x.shape[-1]

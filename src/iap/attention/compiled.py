@@ -1,0 +1,260 @@
+"""The loops behind `fused`, compiled: each runs over patches in its innermost loop, so that it becomes vector code.
+
+Arrays are feature-major: `x` is (D, L), one row a dimension, D a multiple of 4. Exponents are base 2: queries and keys
+carry a factor √(log₂ e), and `half_norms` is log₂(e)·‖x‖²/2.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from iap.attention.elementary import cosine, exp2, sine
+
+BLOCK = 512  # patches at a time: what a block touches stays in the first-level cache
+HALF = np.float32(0.5)
+
+# Sums may be reordered, and no NaN is expected: inputs are checked before.
+FAST = {"contract", "reassoc", "nsz", "nnan", "ninf", "arcp"}
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def project_image(image, patch, stride, steps, weights, row_shares, column_shares, x):
+    """x = W·patch + the position's share, for queries and keys of all heads at once: rows of `weights`.
+
+    `steps` is a tuple whose length, which the compiler knows, is how many numbers lie from one patch to the next (or
+    an empty one where they are many): with it strided reads become wide reads and shuffles.
+    """
+    height, width, channels = image.shape
+    lines = image.reshape(height, width * channels)
+    rows, columns = row_shares.shape[1], column_shares.shape[1]
+    together = max(1, BLOCK // columns)  # rows of patches, so that loops are long
+    tokens = np.empty((weights.shape[1], together * columns), np.float32)
+    for first in range(0, rows, together):
+        count = min(together, rows - first)
+        for i in range(count):
+            for y in range(patch):
+                line = lines[(first + i) * stride + y]
+                for o in range(patch * channels):
+                    token = tokens[y * patch * channels + o, i * columns : (i + 1) * columns]
+                    _take_every(line[o:], stride * channels, steps, token)
+        start, length = first * columns, count * columns
+        for e in range(len(weights)):
+            out = x[e, start : start + length]
+            for i in range(count):
+                row, column = row_shares[e, first + i], column_shares[e]
+                for j in range(columns):
+                    out[i * columns + j] = row + column[j]
+            _add_products(weights[e], tokens, out)
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def _take_every(line, step, steps, out):
+    if len(steps) > 0:
+        for j in range(len(out)):
+            out[j] = np.float32(line[j * len(steps)])
+    else:
+        for j in range(len(out)):
+            out[j] = np.float32(line[j * step])
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def _add_products(w, tokens, out):
+    """Add w·tokens to `out`, six rows of tokens at a time: fewer trips to memory, and all in registers."""
+    whole = len(w) // 6 * 6
+    for k in range(0, whole, 6):
+        t0, t1, t2, t3, t4, t5 = tokens[k], tokens[k + 1], tokens[k + 2], tokens[k + 3], tokens[k + 4], tokens[k + 5]
+        w0, w1, w2, w3, w4, w5 = w[k], w[k + 1], w[k + 2], w[k + 3], w[k + 4], w[k + 5]
+        for j in range(len(out)):
+            out[j] += w0 * t0[j] + w1 * t1[j] + w2 * t2[j] + w3 * t3[j] + w4 * t4[j] + w5 * t5[j]
+    for k in range(whole, len(w)):
+        t0, w0 = tokens[k], w[k]
+        for j in range(len(out)):
+            out[j] += w0 * t0[j]
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def halve_norms(x, half_norms):
+    """½‖x‖² of each patch."""
+    half_norms[:] = 0
+    for e in range(len(x)):
+        row = x[e]
+        for j in range(len(row)):
+            half_norms[j] += HALF * row[j] * row[j]
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def put_on_sphere(x, half_norms, length):
+    """Each patch's x scaled to `length`, and 0 where it is 0."""
+    for j in range(len(half_norms)):
+        squared = 2 * half_norms[j]
+        half_norms[j] = length / math.sqrt(squared) if squared > 0 else np.float32(0)
+    for e in range(len(x)):
+        row = x[e]
+        for j in range(len(row)):
+            row[j] *= half_norms[j]
+    halve_norms(x, half_norms)
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def _gather_rest(x, half_norms, omega, start, rest):
+    """The exponents' negative without the bias and without the first four dimensions, which the callers add."""
+    rest[:] = half_norms[start : start + len(rest)]
+    for e in range(4, len(x), 4):
+        x0, x1, x2, x3 = x[e, start:], x[e + 1, start:], x[e + 2, start:], x[e + 3, start:]
+        w0, w1, w2, w3 = omega[e], omega[e + 1], omega[e + 2], omega[e + 3]
+        for j in range(len(rest)):
+            rest[j] -= w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j]
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def pool_positive(x, half_norms, omega, bias, weights):
+    """Σ over patches of weight·2^(ω·x + bias − half_norm), one sum a feature; no weights mean ones."""
+    sums = np.zeros(len(omega), np.float64)
+    buffer = np.empty(BLOCK, np.float32)
+    for start in range(0, len(half_norms), BLOCK):
+        n = min(BLOCK, len(half_norms) - start)
+        x0, x1, x2, x3 = x[0, start:], x[1, start:], x[2, start:], x[3, start:]
+        for f in range(len(omega)):
+            w0, w1, w2, w3, c = omega[f, 0], omega[f, 1], omega[f, 2], omega[f, 3], bias[f]
+            rest = half_norms[start : start + n]
+            if len(x) > 4:  # noqa: PLR2004
+                rest = buffer[:n]
+                _gather_rest(x, half_norms, omega[f], start, rest)
+            total = np.float32(0)
+            if len(weights) > 0:
+                weight = weights[start:]
+                for j in range(n):
+                    total += weight[j] * exp2(c - rest[j] + w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j])
+            else:
+                for j in range(n):
+                    total += exp2(c - rest[j] + w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j])
+            sums[f] += total
+    return sums
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def score_positive(x, half_norms, omega, bias, signs, scores):
+    """Σ over features of sign·2^(ω·x + bias − half_norm), one sum a patch."""
+    buffer = np.empty(BLOCK, np.float32)
+    for start in range(0, len(half_norms), BLOCK):
+        n = min(BLOCK, len(half_norms) - start)
+        x0, x1, x2, x3 = x[0, start:], x[1, start:], x[2, start:], x[3, start:]
+        out = scores[start : start + n]
+        out[:] = 0
+        for f in range(len(omega)):
+            w0, w1, w2, w3, c, sign = omega[f, 0], omega[f, 1], omega[f, 2], omega[f, 3], bias[f], signs[f]
+            rest = half_norms[start : start + n]
+            if len(x) > 4:  # noqa: PLR2004
+                rest = buffer[:n]
+                _gather_rest(x, half_norms, omega[f], start, rest)
+            for j in range(n):
+                out[j] += sign * exp2(c - rest[j] + w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j])
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def peak_exponents(x, half_norms, omega, bias):
+    """The largest exponent of each feature over patches, and of each patch over features."""
+    per_feature = np.full(len(omega), np.float32(-3e38))
+    per_patch = np.full(len(half_norms), np.float32(-3e38))
+    buffer = np.empty(BLOCK, np.float32)
+    for start in range(0, len(half_norms), BLOCK):
+        n = min(BLOCK, len(half_norms) - start)
+        x0, x1, x2, x3 = x[0, start:], x[1, start:], x[2, start:], x[3, start:]
+        rest, peak = buffer[:n], per_patch[start : start + n]
+        for f in range(len(omega)):
+            w0, w1, w2, w3, c = omega[f, 0], omega[f, 1], omega[f, 2], omega[f, 3], bias[f]
+            _gather_rest(x, half_norms, omega[f], start, rest)
+            largest = per_feature[f]
+            for j in range(n):
+                exponent = c - rest[j] + w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j]
+                peak[j] = max(peak[j], exponent)
+                largest = max(largest, exponent)
+            per_feature[f] = largest
+    return per_feature, per_patch
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def _turn_block(x, omega, start, turns):
+    """ω·x of a block, in turns, brought to [−½, ½]."""
+    turns[:] = 0
+    for e in range(0, len(x), 4):
+        x0, x1, x2, x3 = x[e, start:], x[e + 1, start:], x[e + 2, start:], x[e + 3, start:]
+        w0, w1, w2, w3 = omega[e], omega[e + 1], omega[e + 2], omega[e + 3]
+        for j in range(len(turns)):
+            turns[j] += w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j]
+    for j in range(len(turns)):
+        turns[j] -= np.floor(turns[j] + HALF)
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def pool_trigonometric(x, omega, weights):
+    """Σ over patches of weight·(sin, cos)(2π·ω·x), sines first."""
+    m = len(omega)
+    sums = np.zeros(2 * m, np.float64)
+    buffer = np.empty(BLOCK, np.float32)
+    for start in range(0, len(weights), BLOCK):
+        turns = buffer[: min(BLOCK, len(weights) - start)]
+        weight = weights[start : start + len(turns)]
+        for f in range(m):
+            _turn_block(x, omega[f], start, turns)
+            sines, cosines = np.float32(0), np.float32(0)
+            for j in range(len(turns)):
+                sines += weight[j] * sine(turns[j])
+                cosines += weight[j] * cosine(turns[j])
+            sums[f] += sines
+            sums[m + f] += cosines
+    return sums
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def score_trigonometric(x, omega, pooled, scores):
+    """Each patch's (sin, cos)(2π·ω·x) times `pooled`."""
+    m = len(omega)
+    buffer = np.empty(BLOCK, np.float32)
+    for start in range(0, len(scores), BLOCK):
+        turns = buffer[: min(BLOCK, len(scores) - start)]
+        out = scores[start : start + len(turns)]
+        out[:] = 0
+        for f in range(m):
+            _turn_block(x, omega[f], start, turns)
+            for j in range(len(turns)):
+                out[j] += pooled[f] * sine(turns[j]) + pooled[m + f] * cosine(turns[j])
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def pool_relu(x, weights):
+    """Σ over patches of weight·relu(x), one sum a dimension; no weights mean ones."""
+    sums = np.zeros(len(x), np.float64)
+    for e in range(len(x)):
+        for start in range(0, x.shape[1], BLOCK):
+            row = x[e, start : start + BLOCK]
+            total = np.float32(0)
+            if len(weights) > 0:
+                weight = weights[start:]
+                for j in range(len(row)):
+                    total += weight[j] * max(row[j], np.float32(0))
+            else:
+                for j in range(len(row)):
+                    total += max(row[j], np.float32(0))
+            sums[e] += total
+    return sums
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def score_relu(x, pooled, scores):
+    """Each patch's relu(x) times `pooled`."""
+    for start in range(0, len(scores), BLOCK):
+        out = scores[start : start + BLOCK]
+        out[:] = 0
+        for e in range(len(x)):
+            row, weight = x[e, start:], pooled[e]
+            for j in range(len(out)):
+                out[j] += weight * max(row[j], np.float32(0))
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def times_powers_of_two(values, exponents):
+    """values·2^exponents, in place; exponents are at most 127."""
+    for j in range(len(values)):
+        values[j] *= exp2(exponents[j])
