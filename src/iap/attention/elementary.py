@@ -1,6 +1,6 @@
 """2^y, sin and cos as plain arithmetic, so that loops over them become vector code.
 
-Numba caches a compiled function by its own file alone: after a change here, touch `compiled.py` as well.
+Numba caches a compiled function by its own file alone: after a change here, touch `fused_loops.py` as well.
 """
 
 import numpy as np

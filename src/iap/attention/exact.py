@@ -8,7 +8,7 @@ from iap.attention.arrays import Array, Scaled, namespace, require_count, requir
 from iap.attention.features import Kernel, ReLU, softmax_inputs
 from iap.attention.ranking import check_pooling, with_one_scale
 
-BLOCK_ENTRIES = 1 << 20  # of the matrix at a time: 4 MB in float32, so that it stays in the cache
+BLOCK_ENTRIES = 1 << 19  # of the matrix at a time: 2 MB in float32, so that it stays in the cache
 
 
 def attention_matrix(

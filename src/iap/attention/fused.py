@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from iap.attention.arrays import Scaled, require_count, require_finite, require_floats
-from iap.attention.compiled import halve_norms, project_image, put_on_sphere
 from iap.attention.features import Kernel, ReLU, Softmax, draw_projections, favor_plus_plus_parameter
-from iap.attention.passes import (
+from iap.attention.fused_loops import halve_norms, project_image, put_on_sphere
+from iap.attention.fused_passes import (
     LOG2E,
     NO_WEIGHTS,
     ROOT,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iap.attention.compiled import (
+from iap.attention.fused_loops import (
     peak_exponents,
     pool_positive,
     pool_relu,

@@ -1,0 +1,167 @@
+"""The command `iap`."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, track
+
+from iap.experiments.bench_attention import CASES, KERNELS, METHODS, Method, bench_attention
+
+WIDTH = 120  # of tables that do not go to a terminal
+
+
+@dataclass(frozen=True)
+class BenchAttention:
+    """Time the way from an image to the scores of its patches, on one core: each method, kernel and size in one run.
+
+    Takes about four minutes, most of it for the exact L×L matrix at 76,800 patches.
+    Example: iap bench attention --json attention.json --plot attention.png
+    """
+
+    json: Path | None = None
+    """Write the rows here as JSON; - for standard output."""
+    plot: Path | None = None
+    """Write a log-log plot here, as PNG."""
+    sizes: tuple[int, ...] = tuple(CASES)
+    """Numbers of patches, of those listed as default."""
+    kernels: tuple[str, ...] = tuple(KERNELS)
+    """Kernels, of those listed as default."""
+    methods: tuple[Method, ...] = METHODS
+    """Methods; torch is left out if it is not installed."""
+
+    def run(self, console: Console) -> None:
+        """Measure and report."""
+        from iap.experiments.reports import attention_table
+        from iap.viz.plots import plot_bench
+
+        with _progress(console) as progress:
+            rows = bench_attention(self.sizes, self.kernels, self.methods, progress)
+        console.print(attention_table(rows))
+        _save(console, rows, self.json, self.plot, plot_bench)
+
+
+@dataclass(frozen=True)
+class BenchDatabase:
+    """Time a step of cross-attention with a key database, against recomputing the keys: lookup, hashes, tree.
+
+    Example: iap bench database --json database.json
+    """
+
+    json: Path | None = None
+    """Write the rows here as JSON; - for standard output."""
+
+    def run(self, console: Console) -> None:
+        """Measure and report."""
+        from iap.experiments.one_core import on_one_core
+        from iap.experiments.reports import plain_table
+
+        with console.status("measuring the key database, about a minute"):
+            [rows] = on_one_core("iap.experiments.bench_database")
+        console.print(plain_table(rows, "one step of cross-attention, from pooled queries to ten patches"))
+        _save(console, rows, self.json)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measure speed and memory here and now.
+
+    Example: iap bench attention
+    """
+
+    what: (
+        Annotated[BenchAttention, tyro.conf.subcommand("attention")]
+        | Annotated[BenchDatabase, tyro.conf.subcommand("database")]
+    )
+
+    def run(self, console: Console) -> None:
+        """Run the benchmark chosen."""
+        self.what.run(console)
+
+    @property
+    def json(self) -> Path | None:
+        """Where the benchmark chosen writes its rows."""
+        return self.what.json
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Tell how well each feature map's ranking matches that of exact softmax, on Gaussian data and rendered frames.
+
+    Takes about a minute.
+    Example: iap fidelity --json fidelity.json --plot fidelity.png
+    """
+
+    json: Path | None = None
+    """Write the rows here as JSON; - for standard output."""
+    plot: Path | None = None
+    """Write the overlap over the number of projections here, as PNG."""
+
+    def run(self, console: Console) -> None:
+        """Measure and report."""
+        from iap.experiments.fidelity import fidelity
+        from iap.experiments.reports import plain_table
+        from iap.viz.plots import plot_fidelity
+
+        rows = fidelity(progress=lambda cases: track(cases, "comparing", console=console, transient=True))
+        console.print(plain_table(rows, "rankings against the exact one"))
+        _save(console, rows, self.json, self.plot, plot_fidelity)
+
+
+Command = Annotated[Bench, tyro.conf.subcommand("bench")] | Annotated[Fidelity, tyro.conf.subcommand("fidelity")]
+
+
+def main() -> None:
+    """Read the command line and run; what the user got wrong is told in one line."""
+    command = tyro.cli(
+        Command,
+        prog="iap",
+        description="Tiny vision policies that look at every pixel.",
+        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+    )
+    console = Console(stderr=str(command.json) == "-")  # so that standard output is JSON alone
+    if not console.is_terminal:
+        console = Console(stderr=console.stderr, width=WIDTH)
+    try:
+        command.run(console)
+    except (ValueError, OSError, RuntimeError) as error:
+        sys.exit(f"iap: {error}")
+    except KeyboardInterrupt:
+        sys.exit("iap: stopped")
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str, float], None]]:
+    """A bar that is told what is being done and which share of all is done."""
+    columns = (
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)
+
+
+def _save(
+    console: Console,
+    rows: list[dict[str, Any]],
+    json: Path | None,
+    plot: Path | None = None,
+    draw: Callable[..., None] | None = None,
+) -> None:
+    from iap.experiments.reports import write_json
+
+    if json is not None:
+        write_json(rows, json)
+    if plot is not None and draw is not None:
+        draw(rows, plot)
+    for path in (json, plot):
+        if path is not None and str(path) != "-":
+            console.print(f"wrote {path}")

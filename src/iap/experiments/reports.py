@@ -1,0 +1,77 @@
+"""Rows of results for people, as tables, and for machines, as JSON."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from iap.viz.plots import growth_exponent
+
+Row = Mapping[str, Any]
+
+
+def write_json(rows: Sequence[Row], path: str | Path) -> None:
+    """The rows as a JSON list in a file, replaced whole or not at all; `-` is standard output."""
+    text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def attention_table(rows: Sequence[Row]) -> Table:
+    """Milliseconds by kernel, size and method; below each kernel how time grows, and the memory at the largest size."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    table = Table(title="image → scores, one core: milliseconds", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("kernel", "patches", *methods):
+        table.add_column(name, justify="left" if name == "kernel" else "right")
+    if {"jax", "fused"} <= set(methods):
+        table.add_column("fused / jax", justify="right")
+    for kernel in dict.fromkeys(row["kernel"] for row in rows):
+        mine = [row for row in rows if row["kernel"] == kernel]
+        sizes = sorted({row["patches"] for row in mine})
+        for size in sizes:
+            ms = {row["method"]: row["ms"] for row in mine if row["patches"] == size}
+            ratio = [f"{ms['fused'] / ms['jax']:.2f}"] if {"jax", "fused"} <= set(ms) else []
+            table.add_row(kernel, f"{size:,}", *(_number(ms.get(method)) for method in methods), *ratio)
+        growth = [growth_exponent([row for row in mine if row["method"] == method]) for method in methods]
+        if len(sizes) > 1:
+            table.add_row(kernel, "grows as", *(f"L^{g:.2f}" for g in growth), style="dim")
+        largest = {row["method"]: row["extra_mb"] for row in mine if row["patches"] == sizes[-1]}
+        memory = [f"{mb:.1f} MB" if (mb := largest.get(method)) is not None else "" for method in methods]
+        table.add_row(kernel, "memory", *memory, style="dim", end_section=True)
+    return table
+
+
+def plain_table(rows: Sequence[Row], title: str) -> Table:
+    """Rows that share their keys, as they are."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "right")
+    for row in rows:
+        table.add_row(*(_number(value) for value in row.values()))
+    return table
+
+
+def _number(value: Any) -> str:
+    """Three digits of a measurement, every digit of a count."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
+    return str(value)

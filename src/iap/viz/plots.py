@@ -1,0 +1,129 @@
+"""Measurements as curves: time against patches, fidelity against random projections."""
+
+import io
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+Row = Mapping[str, Any]
+
+# Okabe and Ito's palette, told apart by colour-blind readers, with a marker each for print
+STYLES = {
+    "exact": ("#D55E00", "s"),
+    "numpy": ("#0072B2", "o"),
+    "jax": ("#009E73", "^"),
+    "torch": ("#CC79A7", "v"),
+    "fused": ("#000000", "D"),
+    "positive": ("#0072B2", "o"),
+    "trigonometric": ("#D55E00", "s"),
+    "hyperbolic": ("#009E73", "^"),
+    "favor++": ("#CC79A7", "D"),
+}
+OTHER = ("#56B4E9", "x")
+DPI = 130
+SETTLED_PX = 20_000  # colours are good enough once fewer pixels than this change theirs
+
+
+def growth_exponent(rows: Iterable[Row]) -> float:
+    """The g of time ∝ patches^g that fits best: 1 is linear, 2 quadratic; NaN if there are not two sizes."""
+    sizes, times = np.log([(row["patches"], row["ms"]) for row in rows] or [(1, 1)]).T
+    sizes -= sizes.mean()
+    spread = float(sizes @ sizes)
+    return float(sizes @ times) / spread if spread > 0 else math.nan
+
+
+def plot_bench(rows: Sequence[Row], path: str | Path) -> None:
+    """Write `bench_figure` to a PNG file."""
+    save_figure(bench_figure(rows), path)
+
+
+def plot_fidelity(rows: Sequence[Row], path: str | Path) -> None:
+    """Write `fidelity_figure` to a PNG file."""
+    save_figure(fidelity_figure(rows), path)
+
+
+def bench_figure(rows: Sequence[Row]) -> Figure:
+    """Time against the number of patches, both logarithmic: a panel a kernel, a line a method."""
+    if not rows:
+        raise ValueError("rows must not be empty")
+    kernels = _distinct(rows, "kernel")
+    figure = Figure(figsize=(max(6, 4.2 * len(kernels)), 4.4), dpi=DPI, layout="constrained")
+    for axes, kernel in zip(figure.subplots(1, len(kernels), sharey=True, squeeze=False)[0], kernels, strict=True):
+        panel = [row for row in rows if row["kernel"] == kernel]
+        for method in _distinct(panel, "method"):
+            line = [row for row in panel if row["method"] == method]
+            growth = growth_exponent(line)
+            label = method if math.isnan(growth) else f"{method}: $L^{{{growth:.2f}}}$"
+            _draw(axes, line, "patches", "ms", method, label)
+        axes.set(title=kernel, yscale="log", xlabel="patches, L")
+        _tick(axes, _distinct(panel, "patches"))
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 3, "columnspacing": 1.2}
+        axes.legend(title="time grows as", frameon=False, fontsize=9, **below)
+        axes.yaxis.set_major_formatter("{x:g}")
+    figure.axes[0].set_ylabel("milliseconds to score all patches")
+    return figure
+
+
+def fidelity_figure(rows: Sequence[Row]) -> Figure:
+    """How many of the best patches of exact softmax are found, over m: a panel a source and normalisation."""
+    rows = [row for row in rows if row["kind"] == "features"]
+    if not rows:
+        raise ValueError('rows must hold some of kind "features"')
+    sources = _distinct(rows, "source")
+    figure = Figure(figsize=(8.4, 1 + 2.8 * len(sources)), dpi=DPI, layout="constrained")
+    grid = figure.subplots(len(sources), 2, sharex=True, sharey=True, squeeze=False)
+    for line, source in zip(grid, sources, strict=True):
+        for axes, normalised in zip(line, (False, True), strict=True):
+            panel = [row for row in rows if row["source"] == source and row["normalised"] == normalised]
+            for name in _distinct(panel, "map"):
+                _draw(axes, [row for row in panel if row["map"] == name], "m", "overlap", name, name)
+            axes.set(title=f"{source}, {'normalised' if normalised else 'plain'} softmax", ylim=(-0.03, 1.03))
+            _tick(axes, _distinct(rows, "m"))
+    figure.supylabel("share of the best patches found", fontsize=11)
+    figure.supxlabel("random projections, m", fontsize=11)
+    handles, labels = max((axes.get_legend_handles_labels() for axes in grid.flat), key=lambda pair: len(pair[1]))
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """The figure as a PNG, of 256 colours to be small; a file of that name is replaced whole or not at all."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", facecolor="white")
+    with Image.open(drawn) as picture:
+        small = picture.convert("RGB").quantize(256, kmeans=SETTLED_PX)
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        small.save(beside, format="png", optimize=True)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _distinct(rows: Iterable[Row], key: str) -> list[Any]:
+    """The values of a column in the order of their first appearance."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def _draw(axes: Axes, rows: Sequence[Row], x: str, y: str, name: str, label: str) -> None:
+    colour, marker = STYLES.get(name, OTHER)
+    points = sorted((row[x], row[y]) for row in rows)
+    axes.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=5, label=label)
+    axes.grid(visible=True, color="0.9")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _tick(axes: Axes, values: Sequence[int]) -> None:
+    """A logarithmic axis that names the values measured, and no others."""
+    axes.set_xscale("log")
+    axes.set_xticks(values, [f"{value:,}" for value in values])
+    axes.minorticks_off()
+    axes.tick_params(labelsize=9)
