@@ -7,7 +7,8 @@ OUT ?= out
 .PHONY: demo test check clean
 
 demo: $(STAMP) ## attend to a simulator frame; write the picture and the benchmark
-	@$(BIN)/iap demo --out $(OUT)
+	@$(BIN)/python examples/01_attend.py --out $(OUT)
+	@$(BIN)/iap bench attention --sizes 529 4800 19200 --kernels relu positive --json $(OUT)/bench.json --plot $(OUT)/bench.png
 
 test: $(STAMP) ## run the tests
 	@$(BIN)/python -m pytest -n 2

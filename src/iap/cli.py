@@ -109,7 +109,12 @@ class Fidelity:
         from iap.viz.plots import plot_fidelity
 
         rows = fidelity(progress=lambda cases: track(cases, "comparing", console=console, transient=True))
-        console.print(plain_table(rows, "rankings against the exact one"))
+        for kind, title in (
+            ("features", "rankings by features against exact softmax"),
+            ("hash", "rankings by hashes against the features hashed"),
+            ("tree", "draws from a tree, and direct draws, against the scores"),
+        ):
+            console.print(plain_table([row for row in rows if row["kind"] == kind], title))
         _save(console, rows, self.json, self.plot, plot_fidelity)
 
 

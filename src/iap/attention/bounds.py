@@ -4,6 +4,8 @@ import math
 
 from iap.attention.arrays import require_count
 
+LARGEST_EXPONENT = 300.0  # of e, so that its square is still a float
+
 
 def projections_for_ranking(d: int, radius: float, epsilon: float, p: float) -> int:
     """M so that trigonometric features rank within ε of exact softmax, all scores at once, with probability ≥ 1 − p.
@@ -17,7 +19,10 @@ def projections_for_ranking(d: int, radius: float, epsilon: float, p: float) -> 
     _require_positive("radius", radius)
     _require_positive("epsilon", epsilon)
     _require_probability(p)
-    tau = math.exp(radius**2 / math.sqrt(d))
+    exponent = radius**2 / math.sqrt(d)
+    if exponent > LARGEST_EXPONENT:
+        raise ValueError(f"radius is too large for any number of projections: exp(R²/√d) overflows at {radius}")
+    tau = math.exp(exponent)
     return projections_for_ranking_as_printed(d, radius, epsilon / tau, p)
 
 

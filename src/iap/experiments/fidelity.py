@@ -24,7 +24,7 @@ from iap.attention import (
     top,
 )
 from iap.attention.arrays import require_count
-from iap.attention.bounds import hashing_error, projections_for_ranking
+from iap.attention.bounds import LARGEST_EXPONENT, hashing_error, projections_for_ranking
 from iap.attention.features import MAPS, MapName
 from iap.attention.search import HashLookup, SamplingTree
 from iap.envs.frames import render_frames
@@ -105,7 +105,7 @@ def fidelity(
 
 def allowed_error(m: int, d: int, radius: float, p: float) -> float | None:
     """The ε for which `projections_for_ranking` asks for m projections; None if no float can hold it."""
-    if radius**2 / math.sqrt(d) > math.log(1e300):
+    if radius**2 / math.sqrt(d) > LARGEST_EXPONENT:
         return None
     low, high = 1e-9, 1e3 * math.exp(radius**2 / math.sqrt(d))
     while high / low > 1 + 1e-6:

@@ -1,6 +1,7 @@
 """Rows of results for people, as tables, and for machines, as JSON."""
 
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from iap.viz.plots import growth_exponent
+from iap.viz.plots import SMALLEST_GROWING, growth_exponent
 
 Row = Mapping[str, Any]
 
@@ -45,8 +46,10 @@ def attention_table(rows: Sequence[Row]) -> Table:
             ms = {row["method"]: row["ms"] for row in mine if row["patches"] == size}
             ratio = [f"{ms['fused'] / ms['jax']:.2f}"] if {"jax", "fused"} <= set(ms) else []
             table.add_row(kernel, f"{size:,}", *(_number(ms.get(method)) for method in methods), *ratio)
-        growth = [growth_exponent([row for row in mine if row["method"] == method]) for method in methods]
-        if len(sizes) > 1:
+        growth = [
+            growth_exponent([row for row in mine if row["method"] == method], SMALLEST_GROWING) for method in methods
+        ]
+        if not all(map(math.isnan, growth)):
             table.add_row(kernel, "grows as", *(f"L^{g:.2f}" for g in growth), style="dim")
         largest = {row["method"]: row["extra_mb"] for row in mine if row["patches"] == sizes[-1]}
         memory = [f"{mb:.1f} MB" if (mb := largest.get(method)) is not None else "" for method in methods]
@@ -55,12 +58,15 @@ def attention_table(rows: Sequence[Row]) -> Table:
 
 
 def plain_table(rows: Sequence[Row], title: str) -> Table:
-    """Rows that share their keys, as they are."""
+    """Rows that share their keys, as they are, without the columns that all leave empty."""
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
-    for name in rows[0]:
-        table.add_column(name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "right")
+    for name in names:
+        table.add_column(
+            name.replace("_", " "), overflow="fold", justify="left" if isinstance(rows[0][name], str) else "right"
+        )
     for row in rows:
-        table.add_row(*(_number(value) for value in row.values()))
+        table.add_row(*(_number(row[name]) for name in names))
     return table
 
 

@@ -28,13 +28,15 @@ STYLES = {
 }
 OTHER = ("#56B4E9", "x")
 DPI = 130
+SMALLEST_GROWING = 2_500  # patches; below, what a call costs in itself hides how time grows
 SETTLED_PX = 20_000  # colours are good enough once fewer pixels than this change theirs
 
 
-def growth_exponent(rows: Iterable[Row]) -> float:
-    """The g of time ∝ patches^g that fits best: 1 is linear, 2 quadratic; NaN if there are not two sizes."""
-    sizes, times = np.log([(row["patches"], row["ms"]) for row in rows] or [(1, 1)]).T
-    sizes -= sizes.mean()
+def growth_exponent(rows: Iterable[Row], least: int = 0) -> float:
+    """The g of time ∝ patches^g that fits the rows of `least` patches and more; NaN if there are not two sizes."""
+    points = np.log([(row["patches"], row["ms"]) for row in rows if row["patches"] >= least] or [(1, 1)])
+    sizes, times = points.T
+    sizes = sizes - sizes.mean()
     spread = float(sizes @ sizes)
     return float(sizes @ times) / spread if spread > 0 else math.nan
 
@@ -59,7 +61,7 @@ def bench_figure(rows: Sequence[Row]) -> Figure:
         panel = [row for row in rows if row["kernel"] == kernel]
         for method in _distinct(panel, "method"):
             line = [row for row in panel if row["method"] == method]
-            growth = growth_exponent(line)
+            growth = growth_exponent(line, SMALLEST_GROWING)
             label = method if math.isnan(growth) else f"{method}: $L^{{{growth:.2f}}}$"
             _draw(axes, line, "patches", "ms", method, label)
         axes.set(title=kernel, yscale="log", xlabel="patches, L")
