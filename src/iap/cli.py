@@ -1,5 +1,6 @@
 """The command `iap`."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,6 +89,11 @@ class Bench:
         """Where the benchmark chosen writes its rows."""
         return self.what.json
 
+    @property
+    def plot(self) -> Path | None:
+        """Where the benchmark chosen writes its plot, if it has one."""
+        return getattr(self.what, "plot", None)
+
 
 @dataclass(frozen=True)
 class Fidelity:
@@ -101,6 +107,8 @@ class Fidelity:
     """Write the rows here as JSON; - for standard output."""
     plot: Path | None = None
     """Write the overlap over the number of projections here, as PNG."""
+    draws: int = 12
+    """How many scenes and draws of the projections each row is a mean of."""
 
     def run(self, console: Console) -> None:
         """Measure and report."""
@@ -108,7 +116,9 @@ class Fidelity:
         from iap.experiments.reports import plain_table
         from iap.viz.plots import plot_fidelity
 
-        rows = fidelity(progress=lambda cases: track(cases, "comparing", console=console, transient=True))
+        rows = fidelity(
+            draws=self.draws, progress=lambda cases: track(cases, "comparing", console=console, transient=True)
+        )
         for kind, title in (
             ("features", "rankings by features against exact softmax"),
             ("hash", "rankings by hashes against the features hashed"),
@@ -133,11 +143,23 @@ def main() -> None:
     if not console.is_terminal:
         console = Console(stderr=console.stderr, width=WIDTH)
     try:
+        for path in (command.json, command.plot):
+            _check_writable(path)
         command.run(console)
     except (ValueError, OSError, RuntimeError) as error:
         sys.exit(f"iap: {error}")
     except KeyboardInterrupt:
         sys.exit("iap: stopped")
+
+
+def _check_writable(path: Path | None) -> None:
+    """Refuse a file in a folder that is not there or not ours, before minutes are spent on what it is to hold."""
+    if path is None or str(path) == "-":
+        return
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"cannot write {path}: {path.parent} is not writable")
 
 
 @contextmanager
