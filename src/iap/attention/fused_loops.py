@@ -133,6 +133,28 @@ def pool_positive(x, half_norms, omega, bias, weights):
     return sums
 
 
+@njit(error_model="numpy", cache=True)
+def to_signs_and_exponents(sums, exponents):
+    """The numbers sums·2^exponents as signs and exponents alone; the smallest of |sums| tells if they can be trusted."""
+    signs, sizes, smallest = np.empty(len(sums), np.float32), np.empty(len(sums), np.float32), np.inf
+    for f in range(len(sums)):
+        signs[f] = np.sign(sums[f])
+        size = abs(sums[f])
+        smallest = min(smallest, size)
+        sizes[f] = exponents[f] + (math.log2(size) if size > 0 else 0.0)
+    return signs, sizes, smallest
+
+
+@njit(fastmath=FAST, error_model="numpy", cache=True)
+def extreme_sizes(values):
+    """The smallest and the largest of |values|."""
+    smallest, largest = abs(values[0]), abs(values[0])
+    for j in range(len(values)):
+        smallest = min(smallest, abs(values[j]))
+        largest = max(largest, abs(values[j]))
+    return smallest, largest
+
+
 @njit(fastmath=FAST, error_model="numpy", cache=True)
 def score_positive(x, half_norms, omega, bias, signs, scores):
     """Σ over features of sign·2^(ω·x + bias − half_norm), one sum a patch."""

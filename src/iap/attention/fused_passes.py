@@ -7,11 +7,13 @@ sums then come out so small that terms may have been lost does it look for the t
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from iap.attention.fused_loops import (
+    extreme_sizes,
     peak_exponents,
     pool_positive,
     pool_relu,
@@ -20,6 +22,7 @@ from iap.attention.fused_loops import (
     score_relu,
     score_trigonometric,
     times_powers_of_two,
+    to_signs_and_exponents,
 )
 
 LOG2E = math.log2(math.e)
@@ -44,9 +47,8 @@ class PositiveFeatures:
 
     omega: np.ndarray  # (m, D), times √(log₂ e)
     bias: np.ndarray  # (m,), in powers of two
-    signed = False
 
-    @property
+    @cached_property
     def ceilings(self) -> np.ndarray:
         """What each feature's exponent cannot exceed, whatever x: ‖ω‖²/2 + bias."""
         return self.bias + np.float32(0.5) * np.einsum("md,md->m", self.omega, self.omega)
@@ -57,12 +59,12 @@ class PositiveFeatures:
             half_norms = half_norms - weights.exponents
         peaks = self.ceilings
         sums = pool_positive(x, half_norms, self.omega, self.bias - peaks, weights.values)
-        if len(weights.exponents) > 1 or np.abs(sums).min() < TOO_SMALL:
+        signs, exponents, smallest = to_signs_and_exponents(sums, peaks)
+        if smallest < TOO_SMALL or len(weights.exponents) > 1:
             peaks, _ = peak_exponents(x, half_norms, self.omega, self.bias)
             sums = pool_positive(x, half_norms, self.omega, self.bias - peaks, weights.values)
-        sizes = np.log2(np.abs(sums), out=np.zeros_like(sums), where=sums != 0)
-        exponents = sizes + peaks + (weights.exponents[0] if len(weights.exponents) == 1 else 0)
-        return Binary(np.sign(sums).astype(np.float32), exponents.astype(np.float32))
+            signs, exponents, _ = to_signs_and_exponents(sums, peaks)
+        return Binary(signs, exponents + weights.exponents[0] if len(weights.exponents) == 1 else exponents)
 
     def score(self, x: np.ndarray, half_norms: np.ndarray, pooled: Binary, *, each: bool = False) -> Binary:
         """φ·pooled of each patch; with `each` even the smallest keeps its digits."""
@@ -70,7 +72,8 @@ class PositiveFeatures:
         bias = self.bias + pooled.exponents
         peak = (self.ceilings + pooled.exponents).max(keepdims=True)
         score_positive(x, half_norms, self.omega, bias - peak, pooled.values, scores)
-        if (np.abs(scores).min() if each else np.abs(scores).max()) < TOO_SMALL:
+        smallest, largest = extreme_sizes(scores)
+        if (smallest if each else largest) < TOO_SMALL:
             _, peak = peak_exponents(x, half_norms, self.omega, bias)
             score_positive(x, half_norms + peak, self.omega, bias, pooled.values, scores)
         return Binary(scores, peak)
@@ -137,7 +140,7 @@ def with_one_exponent(scores: Binary) -> Binary:
     common = exponents.max(keepdims=True)
     if len(exponents) > 1:
         times_powers_of_two(values, exponents - common)
-    largest = max(values.max(), -values.min())
+    _, largest = extreme_sizes(values)
     if largest == 0:
         return Binary(values, common)
-    return Binary(values / largest, common + np.log2(largest))
+    return Binary(values / np.float32(largest), common + np.float32(math.log2(largest)))

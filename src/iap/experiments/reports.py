@@ -45,7 +45,7 @@ def attention_table(rows: Sequence[Row]) -> Table:
         for size in sizes:
             ms = {row["method"]: row["ms"] for row in mine if row["patches"] == size}
             ratio = [f"{ms['fused'] / ms['jax']:.2f}"] if {"jax", "fused"} <= set(ms) else []
-            table.add_row(kernel, f"{size:,}", *(_number(ms.get(method)) for method in methods), *ratio)
+            table.add_row(kernel, f"{size:,}", *(number(ms.get(method)) for method in methods), *ratio)
         growth = [
             growth_exponent([row for row in mine if row["method"] == method], SMALLEST_GROWING) for method in methods
         ]
@@ -66,11 +66,11 @@ def plain_table(rows: Sequence[Row], title: str) -> Table:
             name.replace("_", " "), overflow="fold", justify="left" if isinstance(rows[0][name], str) else "right"
         )
     for row in rows:
-        table.add_row(*(_number(row[name]) for name in names))
+        table.add_row(*(number(row[name]) for name in names))
     return table
 
 
-def _number(value: Any) -> str:
+def number(value: Any) -> str:
     """Three digits of a measurement, every digit of a count."""
     if value is None:
         return ""
