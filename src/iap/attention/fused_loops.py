@@ -135,7 +135,7 @@ def pool_positive(x, half_norms, omega, bias, weights):
 
 @njit(error_model="numpy", cache=True)
 def to_signs_and_exponents(sums, exponents):
-    """The numbers sums·2^exponents as signs and exponents alone; the smallest of |sums| tells if they can be trusted."""
+    """The numbers sums·2^exponents as signs and exponents alone; the smallest |sum| tells if they can be trusted."""
     signs, sizes, smallest = np.empty(len(sums), np.float32), np.empty(len(sums), np.float32), np.inf
     for f in range(len(sums)):
         signs[f] = np.sign(sums[f])

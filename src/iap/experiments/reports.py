@@ -16,8 +16,8 @@ from iap.viz.plots import SMALLEST_GROWING, growth_exponent
 Row = Mapping[str, Any]
 
 
-def write_json(rows: Sequence[Row], path: str | Path) -> None:
-    """The rows as a JSON list in a file, replaced whole or not at all; `-` is standard output."""
+def write_json(rows: Sequence[Row] | Row, path: str | Path) -> None:
+    """Results as JSON in a file, replaced whole or not at all; `-` is standard output."""
     text = json.dumps(rows, indent=1, allow_nan=False) + "\n"
     if str(path) == "-":
         sys.stdout.write(text)

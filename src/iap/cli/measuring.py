@@ -1,20 +1,15 @@
-"""The command `iap`."""
+"""`iap bench`, `iap fidelity`: what can be measured."""
 
-import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, track
+from rich.progress import track
 
+from iap.cli.terminal import progress_bar, save
 from iap.experiments.bench_attention import CASES, KERNELS, METHODS, Method, bench_attention
-
-WIDTH = 120  # of tables that do not go to a terminal
 
 
 @dataclass(frozen=True)
@@ -41,10 +36,10 @@ class BenchAttention:
         from iap.experiments.reports import attention_table
         from iap.viz.plots import plot_bench
 
-        with _progress(console) as progress:
+        with progress_bar(console) as progress:
             rows = bench_attention(self.sizes, self.kernels, self.methods, progress)
         console.print(attention_table(rows))
-        _save(console, rows, self.json, self.plot, plot_bench)
+        save(console, rows, self.json, self.plot, plot_bench)
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class BenchDatabase:
         with console.status("measuring the key database, about a minute"):
             [rows] = on_one_core("iap.experiments.bench_database")
         console.print(plain_table(rows, "one step of cross-attention, from pooled queries to ten patches"))
-        _save(console, rows, self.json)
+        save(console, rows, self.json)
 
 
 @dataclass(frozen=True)
@@ -125,70 +120,4 @@ class Fidelity:
             ("tree", "draws from a tree, and direct draws, against the scores"),
         ):
             console.print(plain_table([row for row in rows if row["kind"] == kind], title))
-        _save(console, rows, self.json, self.plot, plot_fidelity)
-
-
-Command = Annotated[Bench, tyro.conf.subcommand("bench")] | Annotated[Fidelity, tyro.conf.subcommand("fidelity")]
-
-
-def main() -> None:
-    """Read the command line and run; what the user got wrong is told in one line."""
-    command = tyro.cli(
-        Command,
-        prog="iap",
-        description="Tiny vision policies that look at every pixel.",
-        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
-    )
-    console = Console(stderr=str(command.json) == "-")  # so that standard output is JSON alone
-    if not console.is_terminal:
-        console = Console(stderr=console.stderr, width=WIDTH)
-    try:
-        for path in (command.json, command.plot):
-            _check_writable(path)
-        command.run(console)
-    except (ValueError, OSError, RuntimeError) as error:
-        sys.exit(f"iap: {error}")
-    except KeyboardInterrupt:
-        sys.exit("iap: stopped")
-
-
-def _check_writable(path: Path | None) -> None:
-    """Refuse a file in a folder that is not there or not ours, before minutes are spent on what it is to hold."""
-    if path is None or str(path) == "-":
-        return
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"cannot write {path}: {path.parent} is not writable")
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Callable[[str, float], None]]:
-    """A bar that is told what is being done and which share of all is done."""
-    columns = (
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda what, share: bar.update(task, description=what, completed=share)
-
-
-def _save(
-    console: Console,
-    rows: list[dict[str, Any]],
-    json: Path | None,
-    plot: Path | None = None,
-    draw: Callable[..., None] | None = None,
-) -> None:
-    from iap.experiments.reports import write_json
-
-    if json is not None:
-        write_json(rows, json)
-    if plot is not None and draw is not None:
-        draw(rows, plot)
-    for path in (json, plot):
-        if path is not None and str(path) != "-":
-            console.print(f"wrote {path}")
+        save(console, rows, self.json, self.plot, plot_fidelity)
