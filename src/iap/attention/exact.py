@@ -1,13 +1,12 @@
 """The L×L attention matrix itself: the oracle that linear attention is tested against, and the baseline it beats."""
 
-import math
-
 from jaxtyping import Float
 
 from iap.attention.arrays import Array, Scaled, namespace, require_count, require_floats, require_same_dtype
 from iap.attention.features import Kernel, ReLU, softmax_inputs
 from iap.attention.ranking import check_pooling, with_one_scale
 
+LOWEST = -1e30  # the log of what is as good as nothing
 BLOCK_ENTRIES = 1 << 19  # of the matrix at a time: 2 MB in float32, so that it stays in the cache
 
 
@@ -51,10 +50,11 @@ def exact_scores(
     count = x.shape[0]
     if pooling is not None:
         check_pooling(pooling, count)
+        require_same_dtype(pooling=pooling, queries=queries)
     if block is None:
         block = max(1, BLOCK_ENTRIES // y.shape[0])
     require_count("block", block)
-    total = Scaled(xp.zeros_like(y[:, 0]), xp.full_like(y[:1, 0], -math.inf))
+    total = Scaled(xp.zeros_like(y[:, 0]), xp.full_like(y[:1, 0], LOWEST))
     for start in range(0, count, block):
         rows = slice(start, start + block)
         peak, weights = _block(kernel, x[rows], y)
@@ -62,9 +62,7 @@ def exact_scores(
         if normalise_rows:
             row_weights = row_weights * _shares(weights)
             peak = xp.zeros_like(peak)
-        top = xp.maximum(total.log_scale, xp.max(peak, axis=0))
-        row_weights = row_weights * xp.exp(peak[:, 0] - top)
-        total = Scaled(total.values * xp.exp(total.log_scale - top) + row_weights @ weights, top)
+        total = _add(total, Scaled(row_weights, peak[:, 0]), weights)
     return with_one_scale(Scaled(total.values / count, total.log_scale))
 
 
@@ -88,6 +86,14 @@ def _block(kernel: Kernel, x: Array, y: Array) -> tuple[Array, Array]:
         return xp.zeros_like(products[..., :1]), products
     peak = xp.max(products, axis=-1, keepdims=True)
     return peak, xp.exp(products - peak)
+
+
+def _add(total: Scaled, rows: Scaled, weights: Array) -> Scaled:
+    """The sum so far and these weighted rows, under the scale of the largest that has any weight."""
+    xp = namespace(weights=weights)
+    heard = xp.where(rows.values != 0, rows.log_scale, xp.full_like(rows.log_scale, LOWEST))
+    top = xp.maximum(total.log_scale, xp.max(heard, axis=0, keepdims=True))
+    return Scaled(total.values * xp.exp(total.log_scale - top) + (rows.values * xp.exp(heard - top)) @ weights, top)
 
 
 def _shares(weights: Array) -> Array:

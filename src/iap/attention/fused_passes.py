@@ -28,6 +28,7 @@ from iap.attention.fused_loops import (
 LOG2E = math.log2(math.e)
 ROOT = math.sqrt(LOG2E)
 TOO_SMALL = 2.0**-60
+FAR = np.float32(1e30)
 NO_WEIGHTS = np.empty(0, np.float32)
 
 
@@ -61,6 +62,8 @@ class PositiveFeatures:
         sums = pool_positive(x, half_norms, self.omega, self.bias - peaks, weights.values)
         signs, exponents, smallest = to_signs_and_exponents(sums, peaks)
         if smallest < TOO_SMALL or len(weights.exponents) > 1:
+            if len(weights.values):
+                half_norms = np.where(weights.values == 0, FAR, half_norms)  # who has no weight must not set the scale
             peaks, _ = peak_exponents(x, half_norms, self.omega, self.bias)
             sums = pool_positive(x, half_norms, self.omega, self.bias - peaks, weights.values)
             signs, exponents, _ = to_signs_and_exponents(sums, peaks)
@@ -88,6 +91,8 @@ class TrigonometricFeatures:
     def pool(self, x: np.ndarray, half_norms: np.ndarray, weights: Binary = ONES) -> Binary:
         """Σ weight·φ, sines first."""
         exponents = half_norms + weights.exponents
+        if len(weights.values):
+            exponents = np.where(weights.values == 0, exponents.min(), exponents)
         peak = exponents.max(keepdims=True)
         sizes = np.ones_like(exponents) if len(weights.values) == 0 else weights.values.copy()
         times_powers_of_two(sizes, exponents - peak)

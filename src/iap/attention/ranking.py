@@ -2,7 +2,7 @@
 
 from jaxtyping import Float
 
-from iap.attention.arrays import Array, Scaled, namespace, require_finite, require_floats
+from iap.attention.arrays import Array, Scaled, namespace, require_finite, require_floats, require_same_dtype
 
 
 def rank_scores(
@@ -30,11 +30,17 @@ def rank_scores(
 def pool_queries(queries: Scaled, pooling: Float[Array, "*batch L"] | None = None) -> Scaled:
     """(1/L)·P·φ(Q), the one vector (…, 1, m) that stands for all queries: pool first, and no L×L matrix exists."""
     xp = namespace(queries=queries.log_scale)
-    weights, peak = per_feature(queries)
-    count = weights.shape[-2]
     if pooling is None:
+        weights, peak = per_feature(queries)
         return Scaled(xp.mean(weights, axis=-2, keepdims=True), peak)
+    count = max(queries.values.shape[-2], queries.log_scale.shape[-2])
     check_pooling(pooling, count)
+    require_same_dtype(pooling=pooling, queries=queries.log_scale)
+    lowest = xp.min(queries.log_scale, axis=-2, keepdims=True)
+    heard = xp.where(
+        pooling[..., None] != 0, queries.log_scale, lowest
+    )  # a query without weight must not set the scale
+    weights, peak = per_feature(Scaled(queries.values, heard))
     return Scaled(pooling[..., None, :] @ weights / count, peak)
 
 
