@@ -1,0 +1,215 @@
+"""What a policy saw and did, as a film: the scene, what it attended to, and the return so far."""
+
+import math
+import os
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import imageio_ffmpeg
+import matplotlib as mpl
+import numpy as np
+from jaxtyping import Num, UInt8
+from matplotlib import colormaps
+from PIL import Image, ImageDraw, ImageFont
+
+from iap.attention.patches import centres_of
+from iap.policies.state import Attention
+from iap.viz.overlays import HEAT, RED, as_picture, enlarge, heat_map, overlay
+
+SCENE_PX = 480  # the least height of a scene; a smaller one is enlarged
+INSET_SHARES = (0.36, 0.3)  # of the scene's height and width, at most: what happens is to be seen beside them
+MARGIN_PX = 8
+CAPTION_PX = 20
+SHORTEST_RAMP_PX = 26
+STRIP_PX = 40
+SMALLEST_MARK_PX = 11  # the frame around an attended patch is never smaller, so that the eye finds a single pixel
+LINE_PX = 2
+DARK, LIGHT, PALE = (24, 24, 24), (255, 255, 255), 200
+ENCODINGS = {
+    ".mp4": ["-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p", "-movflags", "+faststart"],
+    # a palette a frame, so that ffmpeg never holds the whole film
+    ".gif": ["-lavfi", "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1:dither=none"],
+}
+
+Picture = UInt8[np.ndarray, "H W 3"]
+
+
+class VideoWriter:
+    """Frames → an .mp4 or .gif file, which is there in whole after the `with` block, or not at all."""
+
+    def __init__(self, path: str | Path, fps: float = 30) -> None:
+        self.path = Path(path)
+        if self.path.suffix.lower() not in ENCODINGS:
+            raise ValueError(f"path must end in {' or '.join(ENCODINGS)}, not {self.path.name!r}")
+        if not 0 < fps <= 1000:  # noqa: PLR2004
+            raise ValueError(f"fps must be more than 0 and at most 1000, not {fps}")
+        self.fps = fps
+        self._beside = self.path.with_name(f".{self.path.stem}.{os.getpid()}.part{self.path.suffix}")
+        self._shape: tuple[int, ...] | None = None
+        self._ffmpeg: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{self.path} is a folder")
+        self._beside.touch()  # a folder that cannot be written to is told before the first frame
+        self._complaints = tempfile.TemporaryFile()
+        return self
+
+    def add(self, frame: Picture) -> None:
+        """One more frame of the same size; odd sides are made even, as players want them, by repeating an edge."""
+        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[-1] != 3:  # noqa: PLR2004
+            raise ValueError(f"frame must be (height, width, 3) uint8, not {frame.shape} {frame.dtype}")
+        self._shape = self._shape or frame.shape
+        if frame.shape != self._shape:
+            raise ValueError(f"frame must be of shape {self._shape} like the first, not {frame.shape}")
+        height, width = frame.shape[:2]
+        even = np.pad(frame, [(0, height % 2), (0, width % 2), (0, 0)], mode="edge")
+        self._ffmpeg = self._ffmpeg or self._start(*even.shape[:2])
+        try:
+            self._ffmpeg.stdin.write(even.tobytes())  # pyright: ignore[reportOptionalMemberAccess]
+        except BrokenPipeError:
+            self._ffmpeg.wait()
+            raise self._failure() from None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            if self._ffmpeg is not None:
+                self._ffmpeg.kill()
+                self._ffmpeg.communicate()
+            self._complaints.close()
+            self._beside.unlink(missing_ok=True)
+
+    def _start(self, height: int, width: int) -> subprocess.Popen[bytes]:
+        raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{self.fps:g}", "-i", "-"]
+        command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y", *raw]
+        command += [*ENCODINGS[self.path.suffix.lower()], str(self._beside.absolute())]
+        # in a session of its own, Ctrl-C does not end the encoder before its last frame
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=self._complaints, start_new_session=True)
+
+    def _finish(self) -> None:
+        if self._ffmpeg is None:
+            raise ValueError(f"{self.path} would be a film without a frame")
+        self._ffmpeg.communicate()
+        if self._ffmpeg.returncode != 0:
+            raise self._failure()
+        self._beside.replace(self.path)
+
+    def _failure(self) -> OSError:
+        self._complaints.seek(0)
+        return OSError(f"{self.path} could not be written: {self._complaints.read().decode(errors='replace').strip()}")
+
+
+def compose(
+    scene: Picture | None,
+    camera_image: Num[np.ndarray, "h w c"],
+    attention: Attention | None,
+    total: float,
+    step: int,
+) -> Picture:
+    """One frame: the scene, at its top left what the policy sees, attended patches in red, the scores, the return.
+
+    Args:
+        scene: the world seen from outside; if None, what the policy sees fills the frame.
+        camera_image: what the policy sees.
+        attention: what it attended to; None if nothing (while it holds a command, pass what it saw last).
+        total: the return so far.
+        step: the number of steps so far.
+    """
+    camera = as_picture(camera_image[..., :3] if camera_image.shape[-1] >= 3 else camera_image[..., :1])  # noqa: PLR2004
+    if scene is None:
+        zoom = max(1, round(SCENE_PX / camera.shape[0]))
+        views = [*_views(camera, attention, zoom * camera.shape[0], zoom * camera.shape[1])]
+        height, width = views[0].shape[:2]
+        body = np.full((height + 2 * MARGIN_PX, 2 * width + 3 * MARGIN_PX, 3), DARK, np.uint8)
+    else:
+        scene = as_picture(scene)
+        zoom = max(1.0, SCENE_PX / scene.shape[0])
+        body = _resize(scene, zoom, Image.Resampling.BICUBIC)
+        height, width = (int(share * side) for share, side in zip(INSET_SHARES, body.shape, strict=False))
+        views = [*_views(camera, attention, height, width)][: 1 if attention is None else 2]
+    for i, view in enumerate(views):
+        left = MARGIN_PX + i * (views[0].shape[1] + MARGIN_PX)
+        body[MARGIN_PX : MARGIN_PX + view.shape[0], left : left + view.shape[1]] = view
+    frame = np.concatenate([body, _strip(body.shape[1], total, step)])
+    return np.pad(frame, [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)], mode="edge")
+
+
+def _views(camera: Picture, attention: Attention | None, height: int, width: int) -> tuple[Picture, Picture]:
+    """What the policy sees and the scores, with captions, as large as `height` and `width` allow."""
+    zoom = min(height / camera.shape[0], width / camera.shape[1])
+    if attention is None:
+        return _captioned(_fit(camera, zoom), "camera"), _captioned(_fit(camera // 4, zoom), "attends to nothing")
+    where = (attention.grid, attention.patch, attention.stride)
+    seen = _fit(overlay(camera, attention.chosen, *where), zoom)
+    _frame_chosen(seen, attention, zoom)
+    heat = _fit(heat_map(camera, attention.scores, *where), zoom)
+    count = f"attended: {len(attention.chosen)} of {attention.grid.patches:,}" if len(attention.chosen) else "camera"
+    return _captioned(seen, count, mark=len(attention.chosen) > 0), _captioned(heat, "scores: low", "high")
+
+
+def _fit(picture: Picture, zoom: float) -> Picture:
+    """Enlarged without blurring: each pixel a square, or, where `zoom` is not whole, nearly one."""
+    return _resize(enlarge(picture, max(1, math.ceil(zoom))), zoom / max(1, math.ceil(zoom)), Image.Resampling.BOX)
+
+
+def _resize(picture: Picture, zoom: float, how: Image.Resampling) -> Picture:
+    height, width = (max(1, round(side * zoom)) for side in picture.shape[:2])
+    return np.array(Image.fromarray(picture).resize((width, height), how))
+
+
+def _frame_chosen(picture: Picture, attention: Attention, zoom: float) -> None:
+    """Draw a red frame around each group of attended patches."""
+    half = max(attention.patch * zoom, SMALLEST_MARK_PX) / 2
+    middles = (centres_of(attention.grid, attention.patch, attention.stride)[attention.chosen] + 0.5) * zoom
+    inside = np.zeros((2, *picture.shape[:2]), bool)
+    for mask, reach in zip(inside, (half, half - LINE_PX), strict=True):
+        for (top, left), (bottom, right) in zip(np.rint(middles - reach), np.rint(middles + reach), strict=True):
+            mask[max(0, int(top)) : int(bottom), max(0, int(left)) : int(right)] = True
+    picture[inside[0] & ~inside[1]] = RED
+
+
+def _captioned(picture: Picture, caption: str, end: str = "", *, mark: bool = False) -> Picture:
+    """The picture in a thin frame over a line of text, with a red mark before it or the heat map's colours after it."""
+    width, middle = picture.shape[1], CAPTION_PX // 2
+    line = Image.new("RGB", (width, CAPTION_PX), DARK)
+    draw = ImageDraw.Draw(line)
+    left, right = 18 if mark else 4, width - 4
+    font = _font(_size_for(caption + end, right - left - (SHORTEST_RAMP_PX if end else 0)))
+    if mark:
+        draw.rectangle((4, middle - 4, 12, middle + 4), fill=RED)
+    draw.text((left, middle), caption, LIGHT, font, anchor="lm")
+    if end:
+        draw.text((right, middle), end, LIGHT, font, anchor="rm")
+        first, last = (round(draw.textlength(word, font)) + 5 for word in (caption, end))
+        ramp = colormaps[HEAT](np.linspace(0, 1, max(1, right - last - left - first)), bytes=True)[None, :, :3]
+        line.paste(Image.fromarray(ramp.repeat(9, axis=0)), (left + first, middle - 4))
+    return np.pad(np.concatenate([picture, np.asarray(line)]), [(1, 1), (1, 1), (0, 0)], constant_values=PALE)
+
+
+def _size_for(text: str, room_px: int) -> int:
+    """The size of font in which a caption fits, as far as one can be read."""
+    return max(7, min(12, int(12 * room_px / _font(12).getlength(text))))
+
+
+def _strip(width: int, total: float, step: int) -> Picture:
+    """The return and the number of steps, in a line."""
+    strip = Image.new("RGB", (width, STRIP_PX), DARK)
+    draw = ImageDraw.Draw(strip)
+    digits = 1 if abs(total) >= 10 else 2  # noqa: PLR2004
+    text = f"return {round(total, digits) + 0.0:,.{digits}f}"  # + 0.0 makes 0 of −0
+    draw.text((MARGIN_PX, STRIP_PX // 2), text, LIGHT, _font(22), anchor="lm")
+    draw.text((width - MARGIN_PX, STRIP_PX // 2), f"step {step:,}", (PALE,) * 3, _font(16), anchor="rm")
+    return np.asarray(strip)
+
+
+@lru_cache
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    """The font that comes with matplotlib, the same on every machine."""
+    return ImageFont.truetype(Path(mpl.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), size)
