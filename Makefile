@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt tools/install_gl.sh
 	@sh tools/install_gl.sh
 	@echo "installing into $(VENV) (two to three minutes the first time)"
 	@python3 -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "torch==2.13.0" --editable ".[dev,torch]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "torch==2.13.0" --editable ".[dev,torch,ray,box2d]"
 	@touch $@
 
 clean: ## forget the environment and the outputs

@@ -4,22 +4,30 @@ import sys
 from typing import Annotated
 
 import tyro
+from tyro.conf import subcommand
 
-from iap.cli.measuring import Bench, Fidelity
+from iap.cli.measuring import Bench, Doctor, Fidelity
 from iap.cli.terminal import check_writable, console_for
+from iap.cli.training import Describe, Eval, Import, Plot, TrainHelp, Watch, Zoo, parse_train
 
-Command = Annotated[Bench, tyro.conf.subcommand("bench")] | Annotated[Fidelity, tyro.conf.subcommand("fidelity")]
+Command = (
+    Annotated[TrainHelp, subcommand("train")]
+    | Annotated[Eval, subcommand("eval")]
+    | Annotated[Watch, subcommand("watch")]
+    | Annotated[Plot, subcommand("plot")]
+    | Annotated[Describe, subcommand("describe")]
+    | Annotated[Zoo, subcommand("zoo")]
+    | Annotated[Import, subcommand("import")]
+    | Annotated[Bench, subcommand("bench")]
+    | Annotated[Fidelity, subcommand("fidelity")]
+    | Annotated[Doctor, subcommand("doctor")]
+)
 
 
 def main() -> None:
     """Read the command line and run; what the user got wrong is told in one line."""
-    command = tyro.cli(
-        Command,
-        prog="iap",
-        description="Tiny vision policies that look at every pixel.",
-        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
-    )
     try:
+        command = parse(sys.argv[1:])
         for path in (command.json, command.plot):
             check_writable(path)
         command.run(console_for(command.json))
@@ -27,3 +35,16 @@ def main() -> None:
         sys.exit(f"iap: {error}")
     except KeyboardInterrupt:
         sys.exit("iap: stopped")
+
+
+def parse(arguments: list[str]) -> Command:  # pyright: ignore[reportInvalidTypeForm]
+    """The command that the words ask for."""
+    if arguments[:1] == ["train"]:  # what is trained decides which options there are
+        return parse_train(arguments[1:])
+    return tyro.cli(
+        Command,
+        args=arguments,
+        prog="iap",
+        description="Tiny vision policies that look at every pixel.",
+        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+    )

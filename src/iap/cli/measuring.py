@@ -51,6 +51,7 @@ class BenchDatabase:
 
     json: Path | None = None
     """Write the rows here as JSON; - for standard output."""
+    plot = None
 
     def run(self, console: Console) -> None:
         """Measure and report."""
@@ -87,7 +88,7 @@ class Bench:
     @property
     def plot(self) -> Path | None:
         """Where the benchmark chosen writes its plot, if it has one."""
-        return getattr(self.what, "plot", None)
+        return self.what.plot
 
 
 @dataclass(frozen=True)
@@ -121,3 +122,32 @@ class Fidelity:
         ):
             console.print(plain_table([row for row in rows if row["kind"] == kind], title))
         save(console, rows, self.json, self.plot, plot_fidelity)
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Tell what works here, how fast, and the exact command that mends what does not.
+
+    Takes about half a minute; status 1 if something that is needed does not work.
+    Example: iap doctor
+    """
+
+    json: Path | None = None
+    """Write the findings here as JSON; - for standard output."""
+    plot = None
+
+    def run(self, console: Console) -> None:
+        """Check, one thing after the other."""
+        from dataclasses import asdict
+
+        from iap.experiments.doctor import doctor, table
+
+        with progress_bar(console) as progress:
+            checks = doctor(progress=progress)
+        console.print(table(checks))
+        for check in checks:
+            if check.fix and not check.ok:
+                console.print(f"{check.name}: {check.fix}", soft_wrap=True, markup=False, highlight=False)
+        save(console, [asdict(check) for check in checks], self.json)
+        if any(check.required and not check.ok for check in checks):
+            raise SystemExit(1)

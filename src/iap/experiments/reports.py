@@ -11,6 +11,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from iap.policies import PolicySpec, cnn_baseline, describe
 from iap.viz.plots import SMALLEST_GROWING, growth_exponent
 
 Row = Mapping[str, Any]
@@ -68,6 +69,29 @@ def plain_table(rows: Sequence[Row], title: str) -> Table:
     for row in rows:
         table.add_row(*(number(row[name]) for name in names))
     return table
+
+
+def policy_table(spec: PolicySpec) -> tuple[Table, list[dict[str, Any]]]:
+    """The parts of a policy, and how many times more parameters the CNN of the same task has."""
+    mine, baseline = describe(spec), describe(cnn_baseline(spec))
+    rows = [{**row._asdict(), "shape": list(row.shape)} for row in mine.rows]
+    table = Table(title=f"{type(spec.vision).__name__} policy", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("part", "name", "shape", "parameters"):
+        table.add_column(name, justify="right" if name == "parameters" else "left")
+    for row in mine.rows:
+        table.add_row(row.part, row.name, " × ".join(map(str, row.shape)), f"{row.parameters:,}")
+    table.add_section()
+    table.add_row("all", "", "", f"{mine.total:,}")
+    for part in mine.parts.keys() | baseline.parts.keys():
+        rows.append({"part": part, "name": "total", "parameters": mine.parts.get(part, 0)})
+    for what, own, theirs in (
+        ("CNN, vision", mine.parts.get("vision", 0), baseline.parts["vision"]),
+        ("CNN, all", mine.total, baseline.total),
+    ):
+        times = f"{theirs / own:.1f} × as many" if own else ""
+        table.add_row(what, "", times, f"{theirs:,}", style="dim")
+        rows.append({"part": what, "name": "baseline", "parameters": theirs, "ratio": theirs / own if own else None})
+    return table, rows
 
 
 def number(value: Any) -> str:

@@ -1,0 +1,108 @@
+"""What a training run is: everything that decides its numbers, in one frozen object and one JSON file."""
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from iap.attention.arrays import require_count
+from iap.envs.contract import action_count, make_env
+from iap.evolution import STRATEGIES, OpenES, Strategy
+from iap.policies.specs import KINDS, PolicySpec
+from iap.policies.tagged import Codec
+from iap.rollouts import EnvSpec, Job
+
+# Episodes of training, of held-out checks during it, and of `iap eval` never share a seed.
+TRAINING_SEEDS = 1 << 30
+HELD_OUT_SEEDS = 1 << 29
+
+
+@dataclass(frozen=True)
+class Scales:
+    """How much of σ each part of a policy is perturbed with: one σ for all of θ is wrong."""
+
+    vision: float = 0.25
+    controller: float = 1.0
+    low: float = 0.1
+
+    def __post_init__(self) -> None:
+        for part in ("vision", "controller", "low"):
+            if not getattr(self, part) > 0:
+                raise ValueError(f"scales.{part} must be positive, not {getattr(self, part)}")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A training run.
+
+    Attributes:
+        env: which environment, with its options.
+        policy: which policy; its image_shape, sensors and actions are taken from the environment.
+        strategy: which evolution strategy.
+        scales: how much each part of the policy is perturbed.
+        iterations: how many generations.
+        episodes: of each candidate in a generation, on seeds that all candidates share.
+        max_steps: at which an episode is cut; None for the environment's own limit.
+        screen: how many random initialisations are tried before evolution starts from the best; 0 for none.
+        evaluate_every: iterations from one check on held-out seeds to the next.
+        evaluate_episodes: of each check.
+        seed: of everything random.
+    """
+
+    env: EnvSpec
+    policy: PolicySpec
+    strategy: Strategy = OpenES()  # noqa: RUF009
+    scales: Scales = Scales()
+    iterations: int = 100
+    episodes: int = 2
+    max_steps: int | None = None
+    screen: int = 0
+    evaluate_every: int = 10
+    evaluate_episodes: int = 16
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "episodes", "evaluate_every", "evaluate_episodes"):
+            require_count(name, getattr(self, name))
+        for name in ("screen", "seed"):
+            require_count(name, getattr(self, name), least=0)
+        if self.max_steps is not None:
+            require_count("max_steps", self.max_steps)
+
+    @property
+    def job(self) -> Job:
+        """What a pool of workers needs to know."""
+        return Job(self.env, self.policy, self.max_steps)
+
+
+CODEC = Codec({**KINDS, **STRATEGIES, "env": EnvSpec, "scales": Scales, "train": TrainConfig})
+
+
+def config_to_json(config: TrainConfig) -> dict[str, Any]:
+    """The config as plain JSON."""
+    return CODEC.write(config)
+
+
+def config_from_json(data: Any) -> TrainConfig:
+    """The inverse; whatever is wrong is a ValueError that names it."""
+    return CODEC.read("config", data, (TrainConfig,))
+
+
+def fitted_to_env(config: TrainConfig) -> TrainConfig:
+    """The config with the policy's shapes as the environment has them."""
+    env = make_env(config.env.id, **dict(config.env.kwargs))
+    try:
+        image, sensors = env.observation_space["image"], env.observation_space["sensors"]  # pyright: ignore
+        policy = replace(
+            config.policy,
+            image_shape=tuple(map(int, image.shape)),
+            sensors=int(sensors.shape[0]),
+            actions=action_count(env.action_space),
+        )
+    finally:
+        env.close()
+    return replace(config, policy=policy)
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,78 @@
+"""Training runs by name, as typed objects; `iap train NAME` starts from one and options change it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from iap.attention import ReLU, Softmax
+from iap.evolution import CMAES, OpenES
+from iap.experiments.config import Scales, TrainConfig
+from iap.policies.specs import CNN, LSTM, MLP, Blind, ExactRank, Linear, PolicySpec, Rank, Trans
+from iap.rollouts import EnvSpec
+
+ANY_SHAPE = {"image_shape": (100, 100, 3), "sensors": 0, "actions": 1}  # the environment's own take their place
+
+VISIONS = {"rank": Rank(), "trans": Trans(), "exact-rank": ExactRank(), "cnn": CNN(), "blind": Blind()}
+CONTROLLERS = {"linear": Linear(), "mlp": MLP(), "lstm": LSTM()}
+
+PRESETS = {
+    "seek": TrainConfig(
+        env=EnvSpec.of("iap/Seek-v0"),
+        policy=PolicySpec(
+            **{**ANY_SHAPE, "image_shape": (32, 32, 3), "actions": 2},
+            vision=Rank(patch=2, stride=2, keep=16, kernel=ReLU(), order="pooled"),
+        ),
+        strategy=CMAES(population=32, sigma=0.3),
+        scales=Scales(vision=1.0),
+        iterations=60,
+        episodes=4,
+    ),
+    "car-racing": TrainConfig(
+        env=EnvSpec.of("CarRacing-v3"),
+        policy=PolicySpec(
+            **{**ANY_SHAPE, "image_shape": (96, 96, 3), "actions": 3},
+            vision=Rank(patch=4, stride=4, keep=10, kernel=Softmax("positive")),
+            controller=LSTM(16),
+        ),
+        strategy=OpenES(population=64, sigma=0.1),
+        iterations=200,
+        episodes=1,
+        evaluate_episodes=8,
+    ),
+}
+
+
+def preset(name: str) -> TrainConfig:
+    """The run of this name."""
+    if name not in PRESETS:
+        raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}, and any environment with --env")
+    return PRESETS[name]
+
+
+def for_env(env: EnvSpec) -> TrainConfig:
+    """A run in any environment, to start from."""
+    policy = PolicySpec(**ANY_SHAPE, vision=Rank(order="image", values=("centres",)), controller=MLP((16,)), frames=2)
+    return TrainConfig(env=env, policy=policy)
+
+
+def with_parts(
+    config: TrainConfig, vision: str | None = None, controller: str | None = None, strategy: str | None = None
+) -> TrainConfig:
+    """The run with another kind of vision, controller or strategy, by name."""
+    from iap.evolution import STRATEGIES
+
+    policy = config.policy
+    if vision is not None:
+        policy = replace(policy, vision=_named("vision", vision, VISIONS))
+    if controller is not None:
+        policy = replace(policy, controller=_named("controller", controller, CONTROLLERS))
+    config = replace(config, policy=policy)
+    if strategy is not None:
+        config = replace(config, strategy=_named("strategy", strategy, STRATEGIES)())
+    return config
+
+
+def _named(what: str, name: str, known: Mapping[str, Any]) -> Any:
+    if name not in known:
+        raise ValueError(f"{what} must be one of {', '.join(known)}, not {name!r}")
+    return known[name]

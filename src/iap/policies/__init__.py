@@ -1,0 +1,57 @@
+"""What an agent is: a spec (chosen), parameters (evolved) and a state (carried between steps) → action."""
+
+from iap.policies.describe import Description, Row, blind_baseline, cnn_baseline, describe
+from iap.policies.normaliser import Moments, Normaliser
+from iap.policies.parameters import Block, blocks, flatten, init, unflatten
+from iap.policies.policy import Policy
+from iap.policies.specs import (
+    CNN,
+    LSTM,
+    MLP,
+    Blind,
+    Controller,
+    ExactRank,
+    Linear,
+    PolicySpec,
+    Rank,
+    Trans,
+    TwoLevel,
+    Vision,
+    from_json,
+    to_json,
+)
+from iap.policies.state import Attention, State
+from iap.policies.trees import Params
+
+__all__ = [
+    "CNN",
+    "LSTM",
+    "MLP",
+    "Attention",
+    "Blind",
+    "Block",
+    "Controller",
+    "Description",
+    "ExactRank",
+    "Linear",
+    "Moments",
+    "Normaliser",
+    "Params",
+    "Policy",
+    "PolicySpec",
+    "Rank",
+    "Row",
+    "State",
+    "Trans",
+    "TwoLevel",
+    "Vision",
+    "blind_baseline",
+    "blocks",
+    "cnn_baseline",
+    "describe",
+    "flatten",
+    "from_json",
+    "init",
+    "to_json",
+    "unflatten",
+]

@@ -1,0 +1,71 @@
+"""From what the controller receives to an action: at one level, or by a command that a second level follows."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from iap.policies.controllers import NO_MEMORY, controller_of
+from iap.policies.specs import PolicySpec
+from iap.policies.state import State
+from iap.policies.trees import Params
+
+
+class Decision(NamedTuple):
+    """The action, and what of the state changes with it."""
+
+    action: Float[np.ndarray, " k"]
+    hidden: Float[np.ndarray, "2 units"]
+    latent: Float[np.ndarray, " latent"]
+    hold: int
+
+
+class OneLevel:
+    """The controller acts at every step; the image is looked at every so many."""
+
+    def __init__(self, spec: PolicySpec, params: Params) -> None:
+        self._controller = controller_of(params.controller)
+        self._look_every = spec.look_every
+        self.begin = self._controller.begin
+
+    def decide(self, inputs: Float[np.ndarray, " d"], state: State) -> Decision:
+        """The action of this step."""
+        outputs, hidden = self._controller(inputs, state.hidden)
+        hold = (state.hold or self._look_every) - 1
+        return Decision(np.tanh(outputs), hidden, state.latent, hold)
+
+
+class TwoLevels:
+    """The controller commands when it looks; the low level acts at every step on the command and the sensors."""
+
+    def __init__(self, spec: PolicySpec, params: Params) -> None:
+        assert spec.level is not None
+        assert params.low is not None
+        self._high = controller_of(params.controller)
+        self._low = controller_of(params.low)
+        self._longest_hold = spec.level.longest_hold
+        self._features_size = spec.features_size
+        self.begin = self._high.begin
+
+    def decide(self, inputs: Float[np.ndarray, " d"], state: State) -> Decision:
+        """The action of this step, under the command held or a new one."""
+        hidden, latent, hold = state.hidden, state.latent, state.hold
+        if hold == 0:
+            outputs, hidden = self._high(inputs, hidden)
+            latent, hold = command_of(outputs, self._longest_hold)
+        outputs, _ = self._low(np.concatenate([latent, inputs[self._features_size :]]), NO_MEMORY)
+        return Decision(np.tanh(outputs), hidden, latent, hold - 1)
+
+
+class Command(NamedTuple):
+    """What a high level says: a latent vector in [−1, 1], and for how many steps it holds."""
+
+    latent: Float[np.ndarray, " latent"]
+    hold_steps: int
+
+
+def command_of(outputs: Float[np.ndarray, " latent+1"], longest_hold: int) -> Command:
+    """The high level's outputs as a command; the last tells how long, from 1 to `longest_hold` steps."""
+    squashed = np.tanh(outputs)
+    share = (float(squashed[-1]) + 1) / 2
+    return Command(squashed[:-1], 1 + round(share * (longest_hold - 1)))

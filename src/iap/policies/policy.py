@@ -1,0 +1,98 @@
+"""A policy that acts: spec and parameters folded once, then state and observation → action and next state."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from iap.attention.arrays import require_count, require_finite
+from iap.policies.levels import OneLevel, TwoLevels
+from iap.policies.looking import Look
+from iap.policies.normaliser import Normaliser
+from iap.policies.parameters import require_params
+from iap.policies.specs import PolicySpec
+from iap.policies.state import Attention, State
+from iap.policies.trees import Params
+from iap.policies.vision import vision_of
+
+BLIND = Look(np.empty(0, np.float32))
+
+
+class Policy:
+    """Acts on observations; all its memory is in the state, so the same state and observation give the same action.
+
+    The controller receives the features of the last looks and the sensors of this step, normalised together; a low
+    level receives the command and the same normalised sensors. It reuses working memory: give each thread its own.
+    """
+
+    def __init__(self, spec: PolicySpec, params: Params, normaliser: Normaliser | None = None) -> None:
+        self.spec = spec
+        self.params = require_params(spec, params)
+        self.normaliser = Normaliser.none(spec.inputs_size) if normaliser is None else normaliser
+        self.inputs_size = spec.inputs_size
+        if len(self.normaliser.mean) != spec.inputs_size:
+            raise ValueError(f"normaliser has {len(self.normaliser.mean)} numbers, but inputs have {spec.inputs_size}")
+        self._features_size = spec.features_size
+        self._vision = vision_of(spec, params)
+        self._level = OneLevel(spec, params) if spec.level is None else TwoLevels(spec, params)
+
+    def begin(self, seed: int = 0) -> State:
+        """The state at the start of an episode; the seed matters only to a policy that samples its patches."""
+        return State(
+            inputs=np.zeros(self.inputs_size, np.float32),
+            readouts=np.zeros((0, self.spec.readout_size), np.float32),
+            hidden=self._level.begin,
+            latent=np.zeros(0 if self.spec.level is None else self.spec.level.latent, np.float32),
+            seed=require_count("seed", seed, least=0),
+        )
+
+    def wants_image(self, state: State) -> bool:
+        """Whether the next step looks at the image; else it may be stale, missing or None."""
+        return self._vision is not None and state.hold == 0
+
+    def act(
+        self, state: State, observation: Mapping[str, Any]
+    ) -> tuple[Float[np.ndarray, " k"], State, Attention | None]:
+        """The action in [−1, 1], the next state, and what was attended to (None if nothing was looked at)."""
+        features, readouts, keys = state.inputs[: self._features_size], state.readouts, state.keys
+        looks, attention = state.looks, None
+        if state.hold == 0:
+            readout, attention, keys = self._look(observation, state)
+            features, readouts = self._remember(readout, readouts)
+            looks += 1
+        inputs = np.concatenate([features, self._sensors(observation)])
+        normal = self.normaliser.apply(inputs) if self.spec.normalise else inputs
+        action, hidden, latent, hold = self._level.decide(normal, state)
+        return action, State(inputs, readouts, hidden, latent, keys, looks, hold, state.seed), attention
+
+    def _look(self, observation: Mapping[str, Any], state: State) -> Look:
+        return BLIND if self._vision is None else self._vision.look(self._image(observation), state)
+
+    def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The features: this readout, then its differences to those before; and the readouts to remember."""
+        frames = self.spec.frames
+        if frames == 1:
+            return readout, before
+        changes = np.zeros((frames - 1, len(readout)), np.float32)
+        changes[: len(before)] = readout - before
+        remembered = np.concatenate([readout[None], before])[: frames - 1]
+        return np.concatenate([readout, changes.ravel()]), remembered
+
+    def _image(self, observation: Mapping[str, Any]) -> np.ndarray:
+        image = observation["image"]
+        if not isinstance(image, np.ndarray):
+            raise TypeError(f"image must be a NumPy array at a step that looks, not {type(image).__name__}")
+        if image.shape != self.spec.image_shape:
+            raise ValueError(f"image must be of shape {self.spec.image_shape}, not {image.shape}")
+        if image.dtype == np.uint8:
+            return np.ascontiguousarray(image)
+        if image.dtype not in (np.float32, np.float64):
+            raise TypeError(f"image must be uint8, float32 or float64, not {image.dtype}")
+        return require_finite("image", np.ascontiguousarray(image, np.float32))
+
+    def _sensors(self, observation: Mapping[str, Any]) -> np.ndarray:
+        sensors = np.asarray(observation["sensors"], np.float32)
+        if sensors.shape != (self.spec.sensors,):
+            raise ValueError(f"sensors must be of shape ({self.spec.sensors},), not {sensors.shape}")
+        return sensors

@@ -1,0 +1,119 @@
+"""Visions that rank patches and keep a few: IAP-rank, and AttentionAgent's."""
+
+import numpy as np
+
+from iap.attention.exact import exact_scores
+from iap.attention.features import Softmax, featurise
+from iap.attention.fused import Layer, fold
+from iap.attention.patches import centres_of
+from iap.attention.positions import Positions
+from iap.attention.ranking import rank_scores
+from iap.attention.selection import sample, top
+from iap.policies.looking import Look, Projector
+from iap.policies.readout import reader_of
+from iap.policies.sizes import Shape, patches_of
+from iap.policies.state import Attention, State
+from iap.policies.trees import Affine, ExactRankParams, RankParams
+from iap.policies.vision_specs import ExactRank, Rank
+
+
+class Ranker:
+    """IAP-rank: fused where queries and keys come of the same image, else by the generic functions."""
+
+    def __init__(self, vision: Rank, image_shape: Shape, params: RankParams, keys_every: int) -> None:
+        self._vision, self._keys_every = vision, keys_every
+        self._grid = patches_of(vision, image_shape)
+        self._pooling = None if params.pooling is None else 1 + params.pooling
+        self._read = reader_of(vision, image_shape, params)
+        self._fused = self._project = None
+        if keys_every > 1:
+            self._project = Projector(vision, image_shape, [params.query, params.key], vision.positions)
+            return
+        self._fused = fold(
+            vision.kernel,
+            _layer(params.query),
+            _layer(params.key),
+            image_shape,
+            patch=vision.patch,
+            stride=vision.stride,
+            positions=vision.positions,
+            pooling=self._pooling,
+            normalise_rows=vision.normalise_rows,
+        )
+
+    def look(self, image: np.ndarray, state: State) -> Look:
+        """Score all patches, keep a few, and read those."""
+        scores, keys = self._score(image, state)
+        chosen = self._choose(scores, state)
+        attention = Attention(scores, chosen, self._grid, self._vision.patch, self._vision.stride)
+        return Look(self._read(image, chosen), attention, keys)
+
+    def _score(self, image: np.ndarray, state: State) -> tuple[np.ndarray, np.ndarray | None]:
+        """The scores, and if keys are stored, those that were used: refreshed when it is time."""
+        if self._fused is not None:
+            return self._fused(image).values, None
+        assert self._project is not None
+        queries, keys = self._project(image)
+        if state.keys is not None and state.looks % self._keys_every:
+            keys = state.keys
+        features = featurise(self._vision.kernel, queries, keys)
+        normalise_rows = self._vision.normalise_rows
+        return rank_scores(*features, pooling=self._pooling, normalise_rows=normalise_rows).values, keys
+
+    def _choose(self, scores: np.ndarray, state: State) -> np.ndarray:
+        if self._vision.select == "top":
+            return top(scores, self._vision.keep)
+        bits = np.random.Philox(key=state.seed, counter=state.looks << 128)  # a stream of its own for each look
+        uniforms = np.random.Generator(bits).random(len(scores), np.float32)
+        return sample(scores, self._vision.keep, uniforms, self._vision.kernel)
+
+
+class ExactRanker:
+    """AttentionAgent's vision, or the same with linear attention."""
+
+    def __init__(self, vision: ExactRank, image_shape: Shape, params: ExactRankParams) -> None:
+        self._vision, self._grid = vision, patches_of(vision, image_shape)
+        self._centres = centres_of(self._grid, vision.patch, vision.stride) / np.array(image_shape[:2], np.float32)
+        inputs = vision.patch**2 * image_shape[2]
+        # The softmax kernel divides logits by √d: here goes the rest of the way to √inputs.
+        rest = (vision.d / inputs) ** 0.25 if vision.scale_by == "input" else 1.0
+        query, key = _scaled(params.query, rest), _scaled(params.key, rest)
+        positions = Positions("none")
+        self._fused = self._project = None
+        if not vision.linear:
+            self._project = Projector(vision, image_shape, [query, key], positions, centre=0)
+            return
+        self._fused = fold(
+            vision.kernel,
+            _layer(query),
+            _layer(key),
+            image_shape,
+            patch=vision.patch,
+            stride=vision.stride,
+            positions=positions,
+            centre=0,
+            normalise_rows=True,
+        )
+
+    def look(self, image: np.ndarray, _state: State) -> Look:
+        """The centres of the most important patches, best first."""
+        vision = self._vision
+        scores = self._score(image)
+        chosen = top(scores, vision.keep)
+        attention = Attention(scores, chosen, self._grid, vision.patch, vision.stride)
+        return Look(self._centres[chosen].ravel(), attention)
+
+    def _score(self, image: np.ndarray) -> np.ndarray:
+        if self._fused is not None:
+            return self._fused(image).values
+        assert self._project is not None
+        return exact_scores(Softmax(), *self._project(image), normalise_rows=True).values
+
+
+def _layer(affine: Affine) -> Layer:
+    return Layer(affine.weight.T, affine.bias)
+
+
+def _scaled(affine: Affine, factor: float) -> Affine:
+    factor32 = np.float32(factor)
+    return Affine(None if affine.bias is None else affine.bias * factor32, affine.weight * factor32)

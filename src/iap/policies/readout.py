@@ -1,0 +1,80 @@
+"""Kept patches → numbers: pixels, centres or a projection of each, or a few heads' pool of all."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iap.attention.patches import as_pixels, centres_of
+from iap.policies.sizes import patches_of, value_size
+from iap.policies.trees import Affine, RankParams
+from iap.policies.vision_specs import ExactRank, Rank
+
+Read = Callable[[np.ndarray, np.ndarray], np.ndarray]  # image, patches chosen (best first) → readout
+
+
+def reader_of(vision: Rank, image_shape: tuple[int, int, int], params: RankParams) -> Read:
+    """How this vision reads the patches it keeps."""
+    cut = _cutter(vision, image_shape)
+    centres = scaled_centres(vision, image_shape)
+    if params.heads is not None:
+        return _pooled(params.heads, cut, centres, image_shape[2])
+    parts: dict[str, Read] = {
+        "pixels": cut,
+        "centres": lambda _image, chosen: centres[chosen],
+        "projection": lambda image, chosen: cut(image, chosen) @ projection,
+    }
+    projection = np.empty(0) if params.projection is None else params.projection.weight.T
+    wanted = [parts[value] for value in vision.values]
+
+    def read(image: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        if vision.order == "image":
+            chosen = np.sort(chosen)
+        rows = np.concatenate([part(image, chosen) for part in wanted], axis=1)
+        if not vision.masked:
+            return rows.ravel()
+        in_place = np.zeros((len(centres), value_size(vision, image_shape[2])), np.float32)
+        in_place[chosen] = rows
+        return in_place.ravel()
+
+    return read
+
+
+def scaled_centres(vision: Rank | ExactRank, image_shape: tuple[int, int, int]) -> Float[np.ndarray, "L 2"]:
+    """Each patch's centre, (row, column), the image's edges being at ±1."""
+    centres = centres_of(patches_of(vision, image_shape), vision.patch, vision.stride)
+    return (2 * centres + 1) / np.array(image_shape[:2], np.float32) - 1
+
+
+def _cutter(vision: Rank, image_shape: tuple[int, int, int]) -> Read:
+    """Cuts the chosen patches out of an image: rows of `extract`, without those that nobody asked for."""
+    places = np.arange(np.prod(image_shape)).reshape(image_shape)
+    grid, side = patches_of(vision, image_shape), vision.patch
+    corners = places[:: vision.stride, :: vision.stride, 0][: grid.rows, : grid.columns].reshape(-1, 1)
+    within = places[:side, :side].reshape(1, -1)
+
+    def cut(image: np.ndarray, chosen: Int[np.ndarray, " l"]) -> Float[np.ndarray, "l c"]:
+        return as_pixels(image.ravel()[corners[chosen] + within])
+
+    return cut
+
+
+def _pooled(heads: Affine, cut: Read, centres: Float[np.ndarray, "L 2"], channels: int) -> Read:
+    """A few heads, each weighing patches by their mean colour: centroid, second moments and mass, head by head."""
+    rows, columns = centres.astype(np.float64).T
+    products = np.stack([rows, columns, rows * rows, rows * columns, columns * columns, np.ones_like(rows)], axis=1)
+    assert heads.bias is not None
+    weight, bias = heads.weight.T, heads.bias
+
+    def read(image: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        patches = cut(image, chosen).reshape(len(chosen), -1, channels)
+        colours = patches.sum(axis=1) / np.float32(patches.shape[1])
+        weights = np.maximum(colours @ weight + bias, 0)
+        sums = weights.T @ products[chosen]  # in float64, so that moments about the centroid lose no digits
+        masses = sums[:, 5]
+        means = sums / np.where(masses > 0, masses, 1)[:, None]
+        means[:, 2:5] -= means[:, [0, 0, 1]] * means[:, [0, 1, 1]]
+        means[:, 5] = masses / len(chosen)
+        return means.astype(np.float32).ravel()
+
+    return read

@@ -1,0 +1,80 @@
+"""How large things come out for an image: grids of patches, maps of convolutions, and what is read of them."""
+
+from iap.attention.arrays import require_count
+from iap.attention.patches import Grid, grid_of
+from iap.policies.vision_specs import CNN, Blind, ExactRank, Rank, Trans, Vision
+
+Shape = tuple[int, int, int]
+
+CENTRE = 2  # numbers of a patch's centre: row and column
+POOLED = 6  # numbers a pooling head gives: centroid (2), second moments (3), mass (1)
+LARGE_SIDE = 32  # of an image that a net of the usual kind begins to see with large strides
+FEW_PLACES = 6  # a side: what a net of the usual kind ends with
+
+
+def patches_of(vision: Rank | Trans | ExactRank, image_shape: Shape) -> Grid:
+    """The grid of patches of an image."""
+    return grid_of(image_shape[0], image_shape[1], vision.patch, vision.stride)
+
+
+def layers_of(vision: CNN, image_shape: Shape) -> tuple[Shape, ...]:
+    """The (filters, size, stride) of each layer; if none are chosen, those of a usual small net for the image."""
+    if vision.layers is not None:
+        return vision.layers
+    side = min(image_shape[:2])
+    first = ((16, 8, 4), (32, 4, 2)) if side >= LARGE_SIDE else ((16, 4, 2), (32, 3, 2))
+    layers: list[Shape] = []
+    for filters, size, stride in first:
+        size = min(size, side)  # noqa: PLW2901
+        layers.append((filters, size, stride))
+        side = (side - size) // stride + 1
+    while side > FEW_PLACES:
+        layers.append((32, 3, 2))
+        side = (side - 3) // 2 + 1
+    return tuple(layers)
+
+
+def maps_of(vision: CNN, image_shape: Shape) -> list[Shape]:
+    """The shapes of the image and of each layer's output."""
+    maps = [image_shape]
+    for filters, size, stride in layers_of(vision, image_shape):
+        height, width, _ = maps[-1]
+        require_count("size of layers", size, most=min(height, width), why=f" (what it sees is {height}×{width})")
+        grid = grid_of(height, width, size, stride)
+        maps.append((grid.rows, grid.columns, filters))
+    return maps
+
+
+def value_size(vision: Rank, channels: int) -> int:
+    """How many numbers are read of a kept patch."""
+    sizes = {"pixels": vision.patch**2 * channels, "centres": CENTRE, "projection": vision.projected}
+    return sum(sizes[value] for value in vision.values)
+
+
+def readout_size(vision: Vision, image_shape: Shape) -> int:
+    """How many numbers one look gives."""
+    match vision:
+        case Rank(order="pooled"):
+            return vision.heads * POOLED
+        case Rank():
+            rows = patches_of(vision, image_shape).patches if vision.masked else vision.keep
+            return rows * value_size(vision, image_shape[2])
+        case Trans():
+            return vision.rows * vision.width
+        case ExactRank():
+            return vision.keep * CENTRE
+        case CNN():
+            rows, columns, filters = maps_of(vision, image_shape)[-1]
+            return rows * columns * filters
+        case Blind():
+            return 0
+
+
+def require_fit(vision: Vision, image_shape: Shape) -> None:
+    """Refuse a vision that does not fit the image."""
+    if isinstance(vision, CNN):
+        maps_of(vision, image_shape)
+    elif not isinstance(vision, Blind):
+        patches = patches_of(vision, image_shape).patches
+        if isinstance(vision, Rank | ExactRank):
+            require_count("keep", vision.keep, most=patches, why=f" (the patches of an image of {image_shape})")

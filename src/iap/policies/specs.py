@@ -1,0 +1,190 @@
+"""What is chosen about a policy, not evolved: the command line's config and the policy file's header in one."""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
+
+from iap.attention.arrays import require_count
+from iap.attention.features import ReLU, Softmax
+from iap.attention.positions import Positions
+from iap.policies.sizes import readout_size, require_fit
+from iap.policies.tagged import Codec
+from iap.policies.vision_specs import (
+    CNN,
+    Blind,
+    ExactRank,
+    Rank,
+    Trans,
+    Vision,
+    require_flags,
+    require_type,
+)
+
+__all__ = [
+    "CNN",
+    "LSTM",
+    "MLP",
+    "Blind",
+    "Controller",
+    "ExactRank",
+    "Linear",
+    "PolicySpec",
+    "Rank",
+    "Trans",
+    "TwoLevel",
+    "Vision",
+    "from_json",
+    "to_json",
+]
+MOST_PIXELS = 1 << 26  # far beyond any camera: a spec that came in a file cannot ask for all of the memory
+
+
+@dataclass(frozen=True)
+class Linear:
+    """One layer."""
+
+
+@dataclass(frozen=True)
+class MLP:
+    """Layers of tanh units, then a linear one."""
+
+    hidden: tuple[int, ...] = (16,)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.hidden, tuple) or not self.hidden:
+            raise ValueError(f"hidden must be a tuple of layer sizes, not {self.hidden!r}")
+        for units in self.hidden:
+            require_count("hidden", units)
+
+
+@dataclass(frozen=True)
+class LSTM:
+    """A recurrent layer, then a linear one."""
+
+    units: int = 16
+
+    def __post_init__(self) -> None:
+        require_count("units", self.units)
+
+
+Controller = Linear | MLP | LSTM
+
+
+@dataclass(frozen=True)
+class TwoLevel:
+    """A high level that looks and commands, and a low level that acts at every step on the command and the sensors.
+
+    Attributes:
+        latent: how many numbers the command has.
+        longest_hold: for how many steps at most the high level can hold its command; it chooses from 1 on.
+        low: the low level, which has no memory.
+    """
+
+    latent: int = 2
+    longest_hold: int = 10
+    low: Linear | MLP = Linear()
+
+    def __post_init__(self) -> None:
+        require_count("latent", self.latent)
+        require_count("longest_hold", self.longest_hold)
+        require_type("low", self.low, Linear, MLP)
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """All that is chosen about a policy.
+
+    Attributes:
+        image_shape: (height, width, channels).
+        sensors: how many numbers come beside the image.
+        actions: how many numbers in [−1, 1] go out.
+        vision: image → readout.
+        controller: readout and sensors → action (or command).
+        frames: how many looks' readouts the controller sees: the newest, then its differences to those before.
+        normalise: whether running statistics of what the controller receives are applied to it.
+        look_every: the image is looked at every so many steps; sensors are felt at each.
+        keys_every: keys are refreshed every so many looks, queries at each (Rank only).
+        level: None, or a policy of two levels.
+    """
+
+    image_shape: tuple[int, int, int]
+    sensors: int
+    actions: int
+    vision: Vision = Rank()  # noqa: RUF009
+    controller: Controller = Linear()
+    frames: int = 1
+    normalise: bool = True
+    look_every: int = 1
+    keys_every: int = 1
+    level: TwoLevel | None = None
+
+    def __post_init__(self) -> None:
+        _require_image(self.image_shape)
+        require_count("sensors", self.sensors, least=0)
+        for name in ("actions", "frames", "look_every", "keys_every"):
+            require_count(name, getattr(self, name))
+        require_flags(self, "normalise")
+        require_type("vision", self.vision, *get_args(Vision))
+        require_type("controller", self.controller, *get_args(Controller))
+        require_type("level", self.level, TwoLevel, type(None))
+        if self.keys_every > 1 and not isinstance(self.vision, Rank):
+            raise ValueError(f"keys_every must be 1 unless vision is Rank, not {self.keys_every}")
+        if self.level is not None and self.look_every > 1:
+            raise ValueError(f"look_every must be 1 with two levels, which choose when to look, not {self.look_every}")
+        require_fit(self.vision, self.image_shape)
+
+    @property
+    def readout_size(self) -> int:
+        """How many numbers one look gives."""
+        return readout_size(self.vision, self.image_shape)
+
+    @property
+    def features_size(self) -> int:
+        """How many numbers the controller receives of this look and those before."""
+        return self.frames * self.readout_size
+
+    @property
+    def inputs_size(self) -> int:
+        """How many numbers the controller receives: features, then sensors."""
+        return self.features_size + self.sensors
+
+    @property
+    def outputs_size(self) -> int:
+        """How many numbers the controller gives: an action, or a command and how long to hold it."""
+        return self.actions if self.level is None else self.level.latent + 1
+
+
+def _require_image(shape: object) -> None:
+    if not isinstance(shape, tuple) or len(shape) != 3:  # noqa: PLR2004
+        raise ValueError(f"image_shape must be (height, width, channels), not {shape!r}")
+    height, width, channels = (require_count("image_shape", n) for n in shape)
+    if height * width * channels > MOST_PIXELS:
+        raise ValueError(f"image_shape must have at most {MOST_PIXELS} numbers, not {shape}")
+
+
+Spec = TypeVar("Spec")
+KINDS: dict[str, type] = {
+    "policy": PolicySpec,
+    "rank": Rank,
+    "trans": Trans,
+    "exact-rank": ExactRank,
+    "cnn": CNN,
+    "blind": Blind,
+    "linear": Linear,
+    "mlp": MLP,
+    "lstm": LSTM,
+    "two-level": TwoLevel,
+    "relu": ReLU,
+    "softmax": Softmax,
+    "positions": Positions,
+}
+CODEC = Codec(KINDS)
+
+
+def to_json(spec: Any) -> dict[str, Any]:
+    """A spec as plain JSON, each part tagged with its `kind`."""
+    return CODEC.write(spec)
+
+
+def from_json(data: Any, kind: type[Spec] = PolicySpec) -> Spec:
+    """The inverse of `to_json`; fields left out take their defaults, and whatever is wrong is a ValueError."""
+    return CODEC.read("spec", data, (kind,))

@@ -1,0 +1,45 @@
+"""What a policy carries from step to step, and what it shows of its attention."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iap.attention.patches import Grid
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All of a policy's memory; a policy never changes one, it makes the next.
+
+    Attributes:
+        inputs: what the controller received at the last step, before normalisation: features, then sensors. Between
+            looks the features stay and the sensors go on; their running statistics are gathered from here.
+        readouts: of the looks before the last one, the newest first; as many as there were, up to frames − 1.
+        hidden: the controller's own memory.
+        latent: the command of the high level.
+        keys: those stored at the last refresh, if keys are refreshed less often than queries.
+        looks: how many there were.
+        hold: steps to come before the next look.
+        seed: of what is sampled; with `looks` it tells all random numbers.
+    """
+
+    inputs: Float[np.ndarray, " d"]
+    readouts: Float[np.ndarray, "n r"]
+    hidden: Float[np.ndarray, "2 units"]
+    latent: Float[np.ndarray, " latent"]
+    keys: Float[np.ndarray, "L d"] | None = None
+    looks: int = 0
+    hold: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """One look, for the eye: the score of each patch, up to one positive factor, and which were chosen, best first."""
+
+    scores: Float[np.ndarray, " L"]
+    chosen: Int[np.ndarray, " l"]
+    grid: Grid
+    patch: int
+    stride: int

@@ -1,0 +1,96 @@
+"""Frozen dataclasses as plain JSON: each is tagged with its kind, and only what its annotations allow is read back."""
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+LONGEST_QUOTE = 80
+
+
+class Codec:
+    """Writes and reads the dataclasses of one table of kinds."""
+
+    def __init__(self, kinds: Mapping[str, type]) -> None:
+        self.classes = dict(kinds)
+        self.kinds = {cls: kind for kind, cls in kinds.items()}
+
+    def write(self, value: Any) -> Any:
+        """A dataclass, or what is in one, as JSON."""
+        if is_dataclass(value):
+            if type(value) not in self.kinds:
+                raise TypeError(f"{type(value).__name__} is none of {', '.join(self.classes)}")
+            content = {field.name: self.write(getattr(value, field.name)) for field in fields(value)}
+            return {"kind": self.kinds[type(value)]} | content
+        return [self.write(x) for x in value] if isinstance(value, tuple) else value
+
+    def read(self, name: str, data: Any, allowed: tuple[type, ...]) -> Any:
+        """A dataclass of one of the allowed classes; fields left out take their defaults, what is wrong is refused."""
+        kinds = [self.kinds[cls] for cls in allowed]
+        if not isinstance(data, Mapping) or data.get("kind") not in kinds:
+            raise ValueError(f"{name} must be of kind {', '.join(kinds)}, not {_quote(data)}")
+        kind = data["kind"]
+        cls = self.classes[kind]
+        content = {key: value for key, value in data.items() if key != "kind"}
+        known = {field.name for field in fields(cls)}
+        if unknown := [str(key) for key in content if key not in known]:
+            raise ValueError(f"{name} ({kind}) has no field {_quote(', '.join(unknown))}")
+        if missing := [f.name for f in fields(cls) if f.name not in content and f.default is MISSING]:
+            raise ValueError(f"{name} ({kind}) lacks {', '.join(missing)}")
+        hints = get_type_hints(cls)
+        values = {key: self._value(f"{name}.{key}", value, hints[key]) for key, value in content.items()}
+        try:
+            return cls(**values)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} ({kind}): {error}") from None
+
+    def _value(self, name: str, value: Any, hint: Any) -> Any:
+        """`value` as the annotation asks for it."""
+        if hint is Any:
+            return _hashable(value)
+        if get_origin(hint) in (Union, types.UnionType):
+            if value is None and type(None) in get_args(hint):
+                return None
+            options = tuple(option for option in get_args(hint) if option is not type(None))
+            return self.read(name, value, options) if options[0] in self.kinds else self._value(name, value, options[0])
+        if hint in self.kinds:
+            return self.read(name, value, (hint,))
+        if get_origin(hint) is tuple:
+            return self._tuple(name, value, get_args(hint))
+        return _scalar(name, value, hint)
+
+    def _tuple(self, name: str, value: Any, hints: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValueError(f"{name} must be a list, not {_quote(value)}")
+        if hints[-1] is Ellipsis:
+            hints = hints[:1] * len(value)
+        if len(hints) != len(value):
+            raise ValueError(f"{name} must be a list of {len(hints)}, not {_quote(value)}")
+        return tuple(self._value(name, x, hint) for x, hint in zip(value, hints, strict=True))
+
+
+def _hashable(value: Any) -> Any:
+    """JSON of any kind, its lists as tuples."""
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+def _scalar(name: str, value: Any, hint: Any) -> Any:
+    if get_origin(hint) is Literal:
+        if isinstance(value, str) and value in get_args(hint):
+            return value
+        raise ValueError(f"{name} must be one of {', '.join(get_args(hint))}, not {_quote(value)}")
+    if hint is float and type(value) in (int, float):
+        try:
+            if math.isfinite(value):
+                return float(value)
+        except OverflowError:
+            pass  # a whole number beyond all floats, refused below
+    elif type(value) is hint:
+        return value
+    raise ValueError(f"{name} must be {hint.__name__}, not {_quote(value)}")
+
+
+def _quote(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"

@@ -1,0 +1,18 @@
+"""Trained policies that ship with the package, a few kB each, with how each was made."""
+
+from importlib.resources import files
+from pathlib import Path
+
+SUFFIX = ".policy"
+
+
+def zoo_names() -> list[str]:
+    """The names that `zoo:NAME` takes."""
+    return sorted(entry.name.removesuffix(SUFFIX) for entry in files(__name__).iterdir() if entry.name.endswith(SUFFIX))
+
+
+def zoo_file(name: str) -> Path:
+    """The file of a policy in the zoo."""
+    if name not in zoo_names():
+        raise ValueError(f"there is no {name!r} in the zoo; it has {', '.join(zoo_names()) or 'nothing yet'}")
+    return Path(str(files(__name__) / f"{name}{SUFFIX}"))

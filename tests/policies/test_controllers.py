@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from policy_cases import observations, some_policy
+
+from iap.policies import LSTM, MLP, Blind, Linear, PolicySpec
+from iap.policies.trees import LayersParams, LSTMParams
+
+
+def spec_of(controller: Linear | MLP | LSTM) -> PolicySpec:
+    return PolicySpec((8, 8, 3), sensors=5, actions=3, vision=Blind(), controller=controller)
+
+
+def test_the_lstm_is_pytorchs():
+    torch = pytest.importorskip("torch")
+    spec = spec_of(LSTM(7))
+    policy = some_policy(spec)
+    params = policy.params.controller
+    assert isinstance(params, LSTMParams)
+    lstm = torch.nn.LSTM(5, 7)
+    with torch.no_grad():
+        for name in ("bias_hh", "bias_ih", "weight_hh", "weight_ih"):
+            getattr(lstm, f"{name}_l0").copy_(torch.tensor(getattr(params, name)))
+    seen = observations(spec, 6)
+    hidden, _ = lstm(torch.tensor(np.stack([observation["sensors"] for observation in seen])))
+    assert params.output.bias is not None
+    wanted = np.tanh(hidden.detach().numpy() @ params.output.weight.T + params.output.bias)
+    state = policy.begin()
+    for observation, action in zip(seen, wanted, strict=True):
+        got, state, _ = policy.act(state, observation)
+        np.testing.assert_allclose(got, action, atol=1e-6)
+        assert got.dtype == state.hidden.dtype == np.float32
+
+
+def test_an_lstm_with_huge_inputs_neither_overflows_nor_warns():
+    policy = some_policy(spec_of(LSTM(4)))
+    action, state, _ = policy.act(policy.begin(), {"image": None, "sensors": np.full(5, 1e30)})
+    assert np.isfinite(action).all()
+    assert np.isfinite(state.hidden).all()
+
+
+@pytest.mark.parametrize("hidden", [(4,), (6, 2)])
+def test_an_mlp_is_tanh_layers_and_a_linear_one(hidden):
+    spec = spec_of(MLP(hidden))
+    policy = some_policy(spec)
+    params = policy.params.controller
+    assert isinstance(params, LayersParams)
+    (seen,) = observations(spec, 1)
+    x = seen["sensors"]
+    for layer in params.layers:
+        assert layer.bias is not None
+        x = np.tanh(layer.weight @ x + layer.bias)
+    action, _, _ = policy.act(policy.begin(), seen)
+    np.testing.assert_allclose(action, x, atol=1e-6)
+
+
+def test_a_linear_controller_is_one_layer_then_tanh():
+    policy = some_policy(spec_of(Linear()))
+    params = policy.params.controller
+    assert isinstance(params, LayersParams)
+    (layer,) = params.layers
+    assert layer.bias is not None
+    (seen,) = observations(policy.spec, 1)
+    action, _, _ = policy.act(policy.begin(), seen)
+    np.testing.assert_allclose(action, np.tanh(layer.weight @ seen["sensors"] + layer.bias), atol=1e-6)
+
+
+def test_a_policy_without_image_and_sensors_still_acts():
+    policy = some_policy(PolicySpec((8, 8, 3), 0, 2, vision=Blind()))
+    action, _, _ = policy.act(policy.begin(), {"image": None, "sensors": np.zeros(0, np.float32)})
+    assert action.shape == (2,)

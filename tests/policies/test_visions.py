@@ -1,0 +1,63 @@
+"""IAP-trans and the CNN, against plain re-implementations."""
+
+import itertools
+
+import numpy as np
+import pytest
+from policy_cases import observations, some_policy
+
+from iap.attention import as_pixels, attention_matrix, extract, grid_of, layer_norm, place
+from iap.attention.features import ReLU
+from iap.policies import CNN, PolicySpec, Trans
+from iap.policies.trees import LayersParams, TransParams
+
+
+@pytest.mark.parametrize(("residual", "normed", "normalise_rows"), list(itertools.product([False, True], repeat=3)))
+@pytest.mark.parametrize(("rows", "width"), [(2, 3), (3, 2)])
+def test_trans_is_pooling_times_the_explicit_matrix_times_values(residual, normed, normalise_rows, rows, width):
+    vision = Trans(2, 2, 3, rows, width, ReLU(), Trans().positions, residual, normed, normalise_rows)
+    policy = some_policy(PolicySpec((8, 10, 3), 1, 2, vision=vision))
+    params = policy.params.vision
+    assert isinstance(params, TransParams)
+    (seen,) = observations(policy.spec, 1)
+    action, state, attention = policy.act(policy.begin(), seen)
+    x = place(extract(as_pixels(seen["image"]), 2, 2), grid_of(8, 10, 2, 2), vision.positions)
+    queries, keys, values = (x @ layer.weight.T for layer in (params.query, params.key, params.value))
+    a = attention_matrix(ReLU(), queries, keys, normalise_rows=normalise_rows).true()
+    wanted = params.pooling @ (a @ values + (values if residual else 0))
+    wanted = layer_norm(wanted) if normed else wanted
+    np.testing.assert_allclose(state.inputs[:-1], wanted.ravel(), rtol=1e-3, atol=1e-4)
+    assert attention is not None
+    assert len(attention.chosen) == 0
+    received = np.abs(params.pooling).mean(axis=0) @ a
+    np.testing.assert_allclose(attention.scores / attention.scores.sum(), received / received.sum(), atol=1e-5)
+    assert action.dtype == np.float32
+
+
+@pytest.mark.parametrize("layers", [((4, 3, 2),), ((3, 4, 2), (5, 2, 1), (2, 3, 3)), None])
+@pytest.mark.parametrize("shape", [(20, 25, 3), (33, 32, 1)])
+def test_the_cnn_is_pytorchs_convolutions(layers, shape):
+    torch = pytest.importorskip("torch")
+    policy = some_policy(PolicySpec(shape, 0, 2, vision=CNN(layers)))
+    params = policy.params.vision
+    assert isinstance(params, LayersParams)
+    (seen,) = observations(policy.spec, 1)
+    _, state, attention = policy.act(policy.begin(), seen)
+    x = torch.tensor(seen["image"]).permute(2, 0, 1)[None] / 255 - 0.5
+    for i, layer in enumerate(params.layers):
+        assert layer.bias is not None
+        size = round((layer.weight.shape[1] / x.shape[1]) ** 0.5)
+        weight = layer.weight.reshape(len(layer.weight), size, size, -1).transpose(0, 3, 1, 2)
+        stride = layers[i][2] if layers else {0: 4 if min(shape[:2]) >= 32 else 2}.get(i, 2)
+        x = torch.relu(torch.conv2d(x, torch.tensor(weight.copy()), torch.tensor(layer.bias), stride))
+    wanted = x[0].permute(1, 2, 0).numpy().ravel()
+    np.testing.assert_allclose(state.inputs, wanted, rtol=1e-4, atol=1e-4)
+    assert attention is None
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (3, 50, 1), (8, 8, 3), (24, 32, 1), (32, 32, 3), (100, 100, 3), (240, 320, 3)]
+)
+def test_the_usual_cnn_fits_any_image_and_ends_with_few_places(shape):
+    spec = PolicySpec(shape, 0, 2, vision=CNN())
+    assert 0 < spec.readout_size <= 32 * 6 * 6 * max(1, 2 * max(shape[:2]) // min(shape[:2]))
