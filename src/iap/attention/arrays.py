@@ -74,9 +74,14 @@ def require_same_dtype(**arrays: Array) -> None:
 
 def require_finite(name: str, x: Array) -> Array:
     """`x` if it holds no NaN or infinity; values still being traced cannot be looked at and pass."""
-    if is_concrete(x) and not bool(namespace(**{name: x}).isfinite(x).all()):
+    if is_known_false(namespace(**{name: x}).isfinite(x).all()):
         raise ValueError(f"{name} must be finite, but holds NaN or infinity")
     return x
+
+
+def is_known_false(condition: Array) -> bool:
+    """Whether `condition` can be looked at and does not hold; JAX stages all operations, even those on known arrays."""
+    return is_concrete(condition) and not bool(condition)
 
 
 def is_concrete(x: Array) -> bool:

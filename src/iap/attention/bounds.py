@@ -72,6 +72,8 @@ def bits_for_hashing(patches: int, epsilon: float, p: float, *, steps: int = 1) 
 
 def hashing_error(d: int, epsilon: float) -> float:
     """How far scores can be off when hashed angles are within ε·π/2: exp(√d)·(π/2)·ε."""
+    require_count("d", d)
+    _require_positive("epsilon", epsilon)
     return math.exp(math.sqrt(d)) * math.pi / 2 * epsilon
 
 

@@ -4,7 +4,7 @@ from jaxtyping import Float
 
 from iap.attention.arrays import Array, Scaled, namespace, require_count, require_floats, require_same_dtype
 from iap.attention.features import Kernel, ReLU, softmax_inputs
-from iap.attention.ranking import check_pooling, with_one_scale
+from iap.attention.ranking import LARGEST_EXPONENT, check_pooling, with_one_scale
 
 LOWEST = -1e30  # the log of what is as good as nothing
 BLOCK_ENTRIES = 1 << 19  # of the matrix at a time: 2 MB in float32, so that it stays in the cache
@@ -50,6 +50,7 @@ def exact_scores(
     count = x.shape[0]
     if pooling is not None:
         check_pooling(pooling, count)
+        namespace(pooling=pooling, queries=queries)
         require_same_dtype(pooling=pooling, queries=queries)
     if block is None:
         block = max(1, BLOCK_ENTRIES // y.shape[0])
@@ -93,7 +94,8 @@ def _add(total: Scaled, rows: Scaled, weights: Array) -> Scaled:
     xp = namespace(weights=weights)
     heard = xp.where(rows.values != 0, rows.log_scale, xp.full_like(rows.log_scale, LOWEST))
     top = xp.maximum(total.log_scale, xp.max(heard, axis=0, keepdims=True))
-    return Scaled(total.values * xp.exp(total.log_scale - top) + (rows.values * xp.exp(heard - top)) @ weights, top)
+    sizes = xp.exp(xp.clip(rows.log_scale - top, None, LARGEST_EXPONENT))
+    return Scaled(total.values * xp.exp(total.log_scale - top) + (rows.values * sizes) @ weights, top)
 
 
 def _shares(weights: Array) -> Array:

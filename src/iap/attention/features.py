@@ -85,6 +85,7 @@ def project(
     if bias is None:
         return projected
     require_finite("bias", require_floats("bias", bias))
+    namespace(tokens=tokens, bias=bias)
     require_same_dtype(tokens=tokens, bias=bias)
     return projected + bias
 
@@ -192,7 +193,7 @@ def favor_plus_plus_parameter(x: Array, y: Array) -> Array:
         + xp.mean(xp.sum(y * y, axis=-1), axis=-1)
         + 2 * xp.sum(xp.mean(x, axis=-2) * xp.mean(y, axis=-2), axis=-1)
     )
-    s = s[..., None, None]
+    s = xp.maximum(s, xp.zeros_like(s))[..., None, None]  # rounding can take it below 0 where k = −q
     t = 2 * s + d
     # ρ = (√(t² + 8ds) − t)/4s, written so that nothing cancels at small s or overflows at large s
     rho = 2 * d / (t * (1 + xp.sqrt(1 + 8 * (d / t) * (s / t))))

@@ -23,6 +23,7 @@ def mix(
     require_floats("values", values, least_rank=2)
     require_floats("pooling", pooling, least_rank=2)
     require_same_dtype(pooling=pooling, values=values, keys=keys.log_scale)
+    namespace(pooling=pooling, queries=queries.log_scale, keys=keys.log_scale, values=values)
     count = values.shape[-2]
     check_pooling(pooling, count)
     if normalise_rows:

@@ -4,6 +4,8 @@ from jaxtyping import Float
 
 from iap.attention.arrays import Array, Scaled, namespace, require_finite, require_floats, require_same_dtype
 
+LARGEST_EXPONENT = 80.0  # e⁸⁰ is still a float32
+
 
 def rank_scores(
     queries: Scaled,
@@ -35,12 +37,12 @@ def pool_queries(queries: Scaled, pooling: Float[Array, "*batch L"] | None = Non
         return Scaled(xp.mean(weights, axis=-2, keepdims=True), peak)
     count = max(queries.values.shape[-2], queries.log_scale.shape[-2])
     check_pooling(pooling, count)
+    namespace(pooling=pooling, queries=queries.log_scale)
     require_same_dtype(pooling=pooling, queries=queries.log_scale)
+    # a query without weight must not set the scale, but keeps its own: the gradient by its weight is not 0
     lowest = xp.min(queries.log_scale, axis=-2, keepdims=True)
-    heard = xp.where(
-        pooling[..., None] != 0, queries.log_scale, lowest
-    )  # a query without weight must not set the scale
-    weights, peak = per_feature(Scaled(queries.values, heard))
+    peak = xp.max(xp.where(pooling[..., None] != 0, queries.log_scale, lowest), axis=-2, keepdims=True)
+    weights = queries.values * xp.exp(xp.clip(queries.log_scale - peak, None, LARGEST_EXPONENT))
     return Scaled(pooling[..., None, :] @ weights / count, peak)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from iap.attention.arrays import Array, is_concrete, namespace, require_count, require_floats
+from iap.attention.arrays import Array, is_known_false, namespace, require_count, require_finite, require_floats
 from iap.attention.features import Kernel
 
 
@@ -11,7 +11,7 @@ def top(scores: Float[Array, "*batch L"], keep: int) -> Int[Array, "*batch l"]:
     """The indices of the `keep` largest scores, best first; of equal scores, the patch that comes first."""
     xp = namespace(scores=require_floats("scores", scores, least_rank=1))
     _check_keep(keep, scores)
-    if is_concrete(scores) and bool(xp.isnan(scores).any()):
+    if is_known_false(~xp.isnan(scores).any()):
         raise ValueError("scores must not hold NaN")
     if isinstance(scores, np.ndarray) and scores.ndim == 1 and keep < len(scores):
         return _top_by_partition(scores, keep)
@@ -31,7 +31,8 @@ def sample(
     check_samplable(kernel)
     if uniforms.shape[-1:] != scores.shape[-1:]:
         raise ValueError(f"uniforms must be one a patch, {scores.shape[-1]}, not of shape {tuple(uniforms.shape)}")
-    if is_concrete(scores) and not bool((scores >= 0).all()):
+    require_finite("uniforms", require_floats("uniforms", uniforms))
+    if is_known_false((scores >= 0).all()):
         raise ValueError(f"scores must not be negative to sample by them, but one is {float(xp.min(scores))}")
     # log score + Gumbel noise, the largest first, is a draw without replacement
     positive = scores > 0

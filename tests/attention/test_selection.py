@@ -1,0 +1,183 @@
+"""The best patches, ties and all, are the same in every library; drawn patches follow their scores."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from iap.attention import ReLU, Softmax, gather, mask, sample, top
+
+# few distinct numbers, so that ties abound; both zeros, and infinities
+LEVELS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-30, 1.0, 2.0, np.inf])
+SCORES = st.lists(LEVELS, min_size=1, max_size=30).map(lambda levels: np.array(levels, np.float32))
+FEW_SCORES = tuple(np.random.default_rng(seed).choice([-np.inf, -0.0, 0.0, 1.0, np.inf], 12) for seed in range(8))
+
+
+def best_by_hand(scores, keep):
+    """Largest first; of equals, the lower index."""
+    return sorted(range(len(scores)), key=lambda index: (-scores[index], index))[:keep]
+
+
+def uniforms_of(*shape, seed=0):
+    return np.random.default_rng(seed).uniform(1e-6, 1, shape).astype(np.float32)
+
+
+def test_the_best_are_best_first_and_ties_go_to_the_lower_index(library):
+    @given(library.cases(SCORES, *FEW_SCORES), st.data())
+    def check(scores, data):
+        scores = scores.astype(np.float32)
+        keep = data.draw(st.one_of(st.just(1), st.just(len(scores)), st.integers(1, len(scores))))
+        expected = best_by_hand(scores, keep)
+        assert library.numpy(top(library.array(scores), keep)).tolist() == expected
+        batch = np.stack([scores, scores[::-1], np.zeros_like(scores)])
+        several = library.numpy(top(library.array(batch), keep)).tolist()
+        assert several == [expected, best_by_hand(scores[::-1], keep), list(range(keep))]
+
+    check()
+
+
+@given(SCORES, st.data())
+def test_partition_and_sort_choose_alike(scores, data):
+    """NumPy partitions a single image's scores and sorts those of a batch: one and the same choice."""
+    keep = data.draw(st.integers(1, len(scores)))
+    np.testing.assert_array_equal(top(scores, keep), top(scores[None], keep)[0])
+
+
+def test_many_scores_without_ties_are_sorted_the_same_in_every_library(library):
+    scores = np.random.default_rng(0).normal(size=(2, 19_200)).astype(np.float32)
+    np.testing.assert_array_equal(library.numpy(top(library.array(scores), 10)), np.argsort(-scores)[:, :10])
+    np.testing.assert_array_equal(library.numpy(top(library.array(scores[0]), 10)), np.argsort(-scores[0])[:10])
+
+
+def test_the_first_draw_follows_the_scores_and_the_second_what_is_left(library):
+    scores = np.array([0.5, 3, 0, 1, 1.5], np.float32)
+    draws = 6000
+    repeated = np.tile(scores, (draws, 1))
+    chosen = library.numpy(sample(library.array(repeated), 2, library.array(uniforms_of(draws, 5)), ReLU()))
+    share = scores / scores.sum()
+    first = np.bincount(chosen[:, 0], minlength=5)
+    likely = share > 0
+    assert not first[~likely].any()
+    assert stats.chisquare(first[likely], draws * share[likely]).pvalue > 1e-3
+    pairs = list(itertools.permutations(np.flatnonzero(likely), 2))
+    expected = [draws * share[i] * share[j] / (1 - share[i]) for i, j in pairs]
+    counted = [np.sum((chosen[:, 0] == i) & (chosen[:, 1] == j)) for i, j in pairs]
+    assert sum(counted) == draws
+    assert stats.chisquare(counted, expected).pvalue > 1e-3
+
+
+@given(st.lists(st.sampled_from([0.0, 1e-3, 1.0, 5.0]), min_size=1, max_size=20), st.integers(0, 99), st.data())
+def test_draws_never_repeat_and_zeros_come_last(levels, seed, data):
+    scores = np.array(levels, np.float32)
+    keep = data.draw(st.integers(1, len(scores)))
+    chosen = sample(scores, keep, uniforms_of(len(scores), seed=seed), Softmax())
+    assert len(set(chosen.tolist())) == keep
+    drawn = scores[chosen] > 0
+    assert np.all(drawn[:-1] >= drawn[1:])
+    assert drawn.sum() == min(keep, np.count_nonzero(scores))
+
+
+def test_the_same_uniforms_draw_the_same_patches_in_every_library(library):
+    scores = np.random.default_rng(0).exponential(size=(3, 200)).astype(np.float32)
+    scores[:, ::7] = 0
+    uniforms = uniforms_of(3, 200)
+    reference = sample(scores, 200, uniforms, Softmax())
+    np.testing.assert_array_equal(reference, sample(scores, 200, uniforms, Softmax()))
+    found = library.numpy(sample(library.array(scores), 200, library.array(uniforms), Softmax()))
+    np.testing.assert_array_equal(found, reference)
+    assert np.any(reference != sample(scores, 200, uniforms_of(3, 200, seed=1), Softmax()))
+
+
+def test_uniforms_at_the_ends_of_their_range_do_no_harm(library):
+    scores = np.array([1, 2, 3, 0], np.float32)
+    uniforms = np.array([0, 1, 0.5, 1], np.float32)
+    chosen = library.numpy(sample(library.array(scores), 4, library.array(uniforms), ReLU()))
+    assert chosen.tolist() == [1, 2, 0, 3]
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_trigonometric_scores_are_no_probabilities_even_when_all_are_positive(library, normalised):
+    with pytest.raises(ValueError, match=r'kernel .*"trigonometric"'):
+        sample(
+            library.array(np.ones(5, np.float32)),
+            2,
+            library.array(uniforms_of(5)),
+            Softmax("trigonometric", normalised=normalised),
+        )
+
+
+@pytest.mark.parametrize("kernel", [ReLU(), Softmax("positive"), Softmax("hyperbolic"), Softmax("favor++")])
+def test_scores_of_every_other_kernel_can_be_sampled(kernel):
+    assert len(sample(np.ones(5, np.float32), 2, uniforms_of(5), kernel)) == 2
+
+
+def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
+    anything = st.tuples(st.sampled_from([(), (2,), (2, 3)]), st.integers(1, 9), st.integers(1, 4), st.integers(0, 99))
+
+    @given(library.cases(anything, ((), 7, 3, 0), ((2, 3), 5, 2, 1)), st.booleans())
+    def check(case, shared):
+        batch, patches, width, seed = case
+        rng = np.random.default_rng(seed)
+        keep = int(rng.integers(1, patches + 1))
+        values = rng.normal(size=(patches, width) if shared else (*batch, patches, width)).astype(np.float32)
+        chosen = rng.permuted(np.tile(np.arange(patches), (*batch, 1)), axis=-1)[..., :keep]
+        v, c = library.array(values), library.array(chosen)
+        gathered, masked = library.numpy(gather(v, c)), library.numpy(mask(v, c))
+        assert gathered.dtype == masked.dtype == np.float32
+        for index in np.ndindex(*batch):
+            own = values if shared else values[index]
+            np.testing.assert_array_equal(gathered[index], [own[i] for i in chosen[index]])
+            kept = [own[i] if i in chosen[index] else np.zeros(width) for i in range(patches)]
+            np.testing.assert_array_equal(masked[index], kept)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("scores", "keep", "error", "message"),
+    [
+        (np.ones(5, np.float32), 0, ValueError, "keep .* not 0"),
+        (np.ones(5, np.float32), -1, ValueError, "keep .* not -1"),
+        (np.ones(5, np.float32), 6, ValueError, "keep must be between 1 and 5 .* not 6"),
+        (np.ones((9, 5), np.float32), 6, ValueError, "keep must be between 1 and 5 .* not 6"),
+        (np.ones(5, np.float32), 2.0, TypeError, "keep .* not 2.0"),
+        (np.array([1, np.nan, 2], np.float32), 1, ValueError, "scores .* NaN"),
+        (np.array([[1, 2], [np.nan, 2]], np.float32), 2, ValueError, "scores .* NaN"),
+        (np.ones(5, np.int32), 2, TypeError, "scores .*int32"),
+        (np.ones((), np.float32), 1, ValueError, r"scores .* shape \(\)"),
+    ],
+)
+def test_a_choice_that_cannot_be_made_is_refused(library, scores, keep, error, message):
+    with pytest.raises(error, match=message):
+        top(library.array(scores), keep)
+
+
+@pytest.mark.parametrize(
+    ("scores", "keep", "uniforms", "error", "message"),
+    [
+        (np.array([1, -2, 3], np.float32), 1, uniforms_of(3), ValueError, r"scores .* -2\.0"),
+        (np.array([1, np.nan, 3], np.float32), 1, uniforms_of(3), ValueError, "scores .* nan"),
+        (np.ones(3, np.float32), 4, uniforms_of(3), ValueError, "keep .* not 4"),
+        (np.ones(3, np.float32), 1, uniforms_of(4), ValueError, r"uniforms .* 3, not of shape \(4,\)"),
+        (np.ones(3, np.float32), 1, np.array([0.5, np.nan, 0.5], np.float32), ValueError, "uniforms .* NaN"),
+        (np.ones(3, np.int32), 1, uniforms_of(3), TypeError, "scores .*int32"),
+    ],
+)
+def test_a_draw_that_cannot_be_made_is_refused(library, scores, keep, uniforms, error, message):
+    with pytest.raises(error, match=message):
+        sample(library.array(scores), keep, library.array(uniforms), ReLU())
+
+
+def test_lists_are_neither_scores_nor_values():
+    with pytest.raises(TypeError, match=r"scores .* list"):
+        top([1.0, 2.0], 1)
+    with pytest.raises(TypeError, match=r"uniforms .* list"):
+        sample(np.ones(2, np.float32), 1, [0.5, 0.5], ReLU())
+    for function in (gather, mask):
+        with pytest.raises(TypeError, match=r"values .* list"):
+            function([[1.0]], np.array([0]))
+        with pytest.raises(TypeError, match=r"chosen .* list"):
+            function(np.ones((1, 1), np.float32), [0])
