@@ -1,0 +1,120 @@
+"""What every environment looks like to a policy: an image and sensors come out, a vector of raw numbers goes in."""
+
+import contextlib
+import difflib
+import importlib
+import inspect
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec, load_env_creator
+from jaxtyping import Float
+
+from iap.envs.observations import from_observation, from_render, require_size
+
+OPTIONS_OF_GYMNASIUM = ("max_episode_steps",)
+
+
+def make_env(
+    id: str,
+    *,
+    image_from: Literal["observation", "render"] = "observation",
+    image_size: Sequence[int] | None = None,
+    **kwargs: Any,
+) -> gymnasium.Env:
+    """Any Gymnasium environment, observed as `{"image": (H, W, C) uint8 or float32, "sensors": (n,) float32}`.
+
+    Args:
+        id: a registered id, or "module:id" for one that is registered when its module is imported.
+        image_from: "observation" takes the one image in the observation, and all else in it as sensors;
+            "render" takes the picture that the environment draws of itself, and nothing else.
+        image_size: (height, width) to resize the image to; its own size if not given.
+        kwargs: options of the environment itself.
+    """
+    if image_from not in ("observation", "render"):
+        raise ValueError(f'image_from must be "observation" or "render", not {image_from!r}')
+    size = None if image_size is None else require_size("image_size", image_size)
+    with _survivable_imports():
+        spec = _find(id)
+        _check_options(spec, kwargs)
+        if image_from == "render":
+            _check_drawing(spec)
+            kwargs["render_mode"] = "rgb_array"
+        env = gymnasium.make(spec, disable_env_checker=True, **kwargs)
+    try:
+        action_count(env.action_space)
+        return from_render(env, size) if image_from == "render" else from_observation(env, size)
+    except Exception:
+        env.close()
+        raise
+
+
+def action_count(space: spaces.Space) -> int:
+    """How many raw numbers choose an action: one an entry of a Box, one a choice of a Discrete."""
+    if isinstance(space, spaces.Discrete):
+        return int(space.n)
+    if not isinstance(space, spaces.Box) or not np.issubdtype(space.dtype, np.floating):
+        raise ValueError(f"actions must be a Box of floats or Discrete: {space} is not supported")
+    with np.errstate(over="ignore"):
+        reach = space.high.astype(np.float32) - space.low.astype(np.float32)
+    if not np.isfinite(reach).all():
+        raise ValueError(f"actions must have finite bounds: {space} has none, so rescale it with a wrapper")
+    return int(np.prod(space.shape))
+
+
+def to_action(space: spaces.Space, raw: Float[np.ndarray, " k"]) -> Any:
+    """Raw numbers as an action: clipped to [-1, 1] and stretched over a Box, or the (first) largest of a Discrete."""
+    if np.isnan(raw).any():
+        raise ValueError("raw action holds NaN")
+    if isinstance(space, spaces.Discrete):
+        return space.start + np.argmax(raw)
+    assert isinstance(space, spaces.Box)
+    middle, reach = (space.high + space.low) / 2, (space.high - space.low) / 2
+    action = middle + reach * np.clip(raw, -1, 1).reshape(space.shape)
+    return np.clip(action, space.low, space.high).astype(space.dtype)
+
+
+def _find(id: str) -> EnvSpec:
+    module, _, name = id.rpartition(":")
+    if module:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"the module of environment {id!r} cannot be imported: {error}") from error
+    if name not in gymnasium.registry:
+        near = difflib.get_close_matches(name, gymnasium.registry, n=3, cutoff=0)
+        raise ValueError(f"there is no environment {id!r}; the nearest are {', '.join(near)}")
+    return gymnasium.registry[name]
+
+
+def _check_options(spec: EnvSpec, kwargs: dict[str, Any]) -> None:
+    """Refuse options that the environment does not have, by name."""
+    options = inspect.signature(_creator(spec)).parameters
+    takes_any = any(option.kind is inspect.Parameter.VAR_KEYWORD for option in options.values())
+    unknown = [] if takes_any else sorted(kwargs.keys() - options.keys() - {*OPTIONS_OF_GYMNASIUM})
+    if unknown:
+        raise TypeError(f"{spec.id} has no option {', '.join(unknown)}; it has {', '.join(options) or 'none'}")
+
+
+def _check_drawing(spec: EnvSpec) -> None:
+    """Refuse an environment that says that it cannot draw itself."""
+    modes = getattr(_creator(spec), "metadata", {}).get("render_modes", ["rgb_array"])
+    if "rgb_array" not in modes:
+        raise ValueError(f'image_from="render" needs the render mode "rgb_array"; {spec.id} has {modes or "none"}')
+
+
+def _creator(spec: EnvSpec) -> Any:
+    """The class or function that makes the environment."""
+    return load_env_creator(spec.entry_point) if isinstance(spec.entry_point, str) else spec.entry_point
+
+
+@contextlib.contextmanager
+def _survivable_imports() -> Iterator[None]:
+    """Box2D gives warnings in being imported, at which Python crashes where warnings are errors."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"builtin type \w+ has no __module__", DeprecationWarning)
+        yield

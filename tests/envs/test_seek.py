@@ -1,0 +1,182 @@
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from iap.envs.contract import make_env
+from iap.envs.seek import AGENT, PICTURE_SIDE, SPEED, STEPS_BETWEEN_JUMPS, TARGET
+
+EPISODES = 60
+
+
+def seek(**options) -> Any:
+    return make_env("iap/Seek-v0", **options)
+
+
+def returns(act, episodes: int = EPISODES, **options) -> np.ndarray:
+    """The returns of `act(true state, step)`."""
+    env = seek(**options)
+    totals = np.zeros(episodes)
+    for seed in range(episodes):
+        env.reset(seed=seed)
+        step, ended = 0, False
+        while not ended:
+            _, reward, _, ended, _ = env.step(act(env.unwrapped.true_state(), step))
+            totals[seed] += float(reward)
+            step += 1
+    return totals
+
+
+def straight_on(state: np.ndarray, _step: int) -> np.ndarray:
+    way = state[2:] - state[:2]
+    return way / max(np.abs(way).max(), SPEED)
+
+
+def alike(image: np.ndarray, colour: tuple[int, int, int]) -> np.ndarray:
+    """Which pixels have about this colour."""
+    return np.abs(image.astype(int) - colour).max(axis=-1) < 40
+
+
+def where_is(image: np.ndarray, colour: tuple[int, int, int]) -> np.ndarray:
+    """The centre of the pixels of about this colour, in widths of the image."""
+    return (np.argwhere(alike(image, colour)).mean(axis=0) + 0.5) / len(image)
+
+
+def test_it_passes_gymnasium_s_checker():
+    check_env(gymnasium.make("iap/Seek-v0", render_mode="rgb_array", disable_env_checker=True).unwrapped)
+
+
+def test_going_straight_to_the_target_earns_much():
+    totals = returns(straight_on)
+    assert 3.5 < totals.mean() < 4.0
+    assert totals.min() > 2.2
+
+
+def test_standing_still_earns_nothing():
+    assert (returns(lambda *_: np.zeros(2), episodes=5) == 0).all()
+
+
+@pytest.mark.parametrize("heading", range(0, 360, 60))
+def test_a_blind_heading_earns_nothing(heading):
+    way = np.array([math.cos(math.radians(heading)), math.sin(math.radians(heading))])
+    assert returns(lambda *_: way).mean() < 0.05
+
+
+@pytest.mark.parametrize("radius", [0.15, 0.3, 0.4])
+@pytest.mark.parametrize("turn", [0.1, 0.2])
+def test_a_blind_round_trip_earns_nothing(radius, turn):
+    def act(state, step):
+        place = 0.5 + radius * np.array([math.cos(turn * step), math.sin(turn * step)])
+        return np.clip((place - state[:2]) / SPEED, -1, 1)
+
+    assert abs(returns(act).mean()) < 0.25
+
+
+def test_a_blind_walk_at_random_earns_nothing():
+    rng = np.random.default_rng(0)
+    assert abs(returns(lambda *_: rng.uniform(-1, 1, 2)).mean()) < 0.25
+
+
+def test_looking_at_the_image_alone_earns_as_much_as_knowing_the_state():
+    env = seek()
+    totals = np.zeros(20)
+    for seed in range(len(totals)):
+        image = env.reset(seed=seed)[0]["image"]
+        ended = False
+        while not ended:
+            hidden = not alike(image, TARGET).any()  # under the agent, which is where it should be
+            way = np.zeros(2) if hidden else where_is(image, TARGET) - where_is(image, AGENT)
+            observation, reward, _, ended, _ = env.step(np.clip(way / SPEED, -1, 1))
+            image = observation["image"]
+            totals[seed] += float(reward)
+    assert totals.mean() > 3.3
+
+
+@pytest.mark.parametrize("options", [{}, {"size": 48}, {"distractors": 3}])
+def test_discs_lie_where_the_state_says(options):
+    env = seek(**options)
+    for seed in range(20):
+        image = env.reset(seed=seed)[0]["image"]
+        state = env.unwrapped.true_state()
+        if np.abs(state[2:] - state[:2]).max() > 0.2:  # neither hides the other
+            np.testing.assert_allclose(where_is(image, AGENT), state[:2], atol=0.5 / len(image))
+            np.testing.assert_allclose(where_is(image, TARGET), state[2:], atol=0.5 / len(image))
+
+
+@pytest.mark.parametrize("size", [8, 9, 32, 50])
+def test_discs_fit_into_every_corner_of_every_size(size):
+    env = seek(size=size)
+    for way in ([-1, -1], [-1, 1], [1, -1], [1, 1]):
+        image = env.reset(seed=0)[0]["image"]
+        for _ in range(40):
+            image = env.step(np.array(way, np.float32))[0]["image"]
+        assert image.shape == (size, size, 3)
+        corner = env.unwrapped.true_state()[:2]
+        np.testing.assert_allclose(np.abs(corner - 0.5), 0.42, atol=1e-6)
+        row, column = (corner * size).astype(int)
+        np.testing.assert_allclose(image[row, column], AGENT, atol=100 if size < 16 else 1)
+
+
+def test_the_target_jumps_at_fixed_times_wherever_the_agent_is():
+    env = seek()
+    places = []
+    for way in ([1, 0], [0, -1]):
+        env.reset(seed=4)
+        states = [env.unwrapped.true_state()]
+        for _ in range(3 * STEPS_BETWEEN_JUMPS):
+            env.step(np.array(way, np.float32))
+            states.append(env.unwrapped.true_state())
+        places.append(np.array(states)[:, 2:])
+    np.testing.assert_array_equal(*places)
+    jumps = np.flatnonzero((np.diff(places[0], axis=0) != 0).any(axis=1)) + 1
+    np.testing.assert_array_equal(jumps, STEPS_BETWEEN_JUMPS * np.arange(1, 4))
+
+
+def test_episodes_repeat_by_seed_and_differ_otherwise():
+    first, second = seek(distractors=2), seek(distractors=2)
+    second.reset(seed=1)
+    for env in (first, second):
+        env.reset(seed=9)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        action = rng.uniform(-1, 1, 2).astype(np.float32)
+        ours, theirs = first.step(action), second.step(action)
+        np.testing.assert_array_equal(ours[0]["image"], theirs[0]["image"])
+        assert ours[1:] == theirs[1:]
+    assert (first.reset(seed=10)[0]["image"] != first.reset(seed=11)[0]["image"]).any()
+
+
+def test_nothing_but_the_discs_looks_like_the_target_or_the_agent():
+    env = seek(distractors=4)
+    pixels = (np.indices((32, 32)).transpose(1, 2, 0) + 0.5) / 32
+    for seed in range(20):
+        image = env.reset(seed=seed)[0]["image"]
+        state = env.unwrapped.true_state()
+        for colour, place in ((AGENT, state[:2]), (TARGET, state[2:])):
+            assert np.linalg.norm(pixels[alike(image, colour)] - place, axis=-1).max(initial=0) < 0.1
+
+
+def test_distractors_are_drawn_and_change_nothing_else():
+    plain, crowded = seek(), seek(distractors=3)
+    difference = plain.reset(seed=0)[0]["image"].astype(int).sum() - crowded.reset(seed=0)[0]["image"].astype(int).sum()
+    assert difference < -1000
+    assert 3.3 < returns(straight_on, episodes=20, distractors=3).mean() < 4.2
+
+
+def test_the_picture_shows_the_same_scene_in_more_pixels():
+    env = seek(render_mode="rgb_array")
+    image = env.reset(seed=5)[0]["image"]
+    picture = np.asarray(env.render())
+    assert picture.shape == (PICTURE_SIDE, PICTURE_SIDE, 3)
+    smaller = picture.reshape(32, 8, 32, 8, 3).mean(axis=(1, 3))
+    assert np.abs(smaller - image).mean() < 1
+    np.testing.assert_allclose(where_is(picture, TARGET), env.unwrapped.true_state()[2:], atol=0.005)
+
+
+@pytest.mark.parametrize("options", [{"size": 7}, {"size": 5000}, {"distractors": -1}])
+def test_impossible_options_are_refused(options):
+    with pytest.raises(ValueError, match="must be between"):
+        seek(**options)
