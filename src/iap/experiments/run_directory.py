@@ -72,7 +72,7 @@ class RunDirectory:
     def save_checkpoint(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
         """Replace the checkpoint; whatever happens, the old or the new one is there, whole."""
         with _explained(self.path):
-            whole = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
+            whole = {name: np.array(x, order="C") for name, x in arrays.items()}
             replace_file(self.checkpoint_file, save(whole, metadata={"facts": json.dumps(facts)}))
 
     def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
