@@ -135,7 +135,7 @@ def test_queries_and_keys_alive_in_different_features_still_rank_as_in_double_pr
     options = {"patch": 2, "stride": 2, "positions": Positions(), "pooling": None, "normalise_rows": False}
     fused = fold(kernel, queries, keys, image.shape, **options)(image)
     wide = [Layer(layer.weights.astype(np.float64)) for layer in (queries, keys)]
-    reference = generic_scores(kernel, *wide, image.astype(np.float64), **options)
+    reference = generic_scores(kernel, wide[0], wide[1], image.astype(np.float64), **options)
     assert np.count_nonzero(reference.values) > 3
     np.testing.assert_array_equal(top(fused.values, 3), top(reference.values, 3))
 

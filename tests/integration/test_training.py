@@ -48,7 +48,7 @@ def outcome(run: RunDirectory):
     return rows, thetas
 
 
-def run_here(config, path, pool=InlinePool, **options):
+def run_here(config, path, pool: type = InlinePool, **options):
     run = RunDirectory.create(path, config)
     with pool(config.job, **options) as opened:
         train(config, opened, run)

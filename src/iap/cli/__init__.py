@@ -1,14 +1,14 @@
 """The command `iap`."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from tyro.conf import subcommand
 
 from iap.cli.measuring import Bench, Doctor, Fidelity
 from iap.cli.terminal import check_writable, console_for
-from iap.cli.training import Describe, Eval, Import, Plot, TrainHelp, Watch, Zoo, parse_train
+from iap.cli.training import Describe, Eval, Import, Plot, Probe, Sweep, TrainHelp, Watch, Zoo, parse_train
 
 Command = (
     Annotated[TrainHelp, subcommand("train")]
@@ -16,6 +16,8 @@ Command = (
     | Annotated[Watch, subcommand("watch")]
     | Annotated[Plot, subcommand("plot")]
     | Annotated[Describe, subcommand("describe")]
+    | Annotated[Probe, subcommand("probe")]
+    | Annotated[Sweep, subcommand("sweep")]
     | Annotated[Zoo, subcommand("zoo")]
     | Annotated[Import, subcommand("import")]
     | Annotated[Bench, subcommand("bench")]
@@ -37,7 +39,7 @@ def main() -> None:
         sys.exit("iap: stopped")
 
 
-def parse(arguments: list[str]) -> Command:  # pyright: ignore[reportInvalidTypeForm]
+def parse(arguments: list[str]) -> Any:
     """The command that the words ask for."""
     if arguments[:1] == ["train"]:  # what is trained decides which options there are
         return parse_train(arguments[1:])

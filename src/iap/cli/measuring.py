@@ -65,6 +65,35 @@ class BenchDatabase:
 
 
 @dataclass(frozen=True)
+class BenchRollouts:
+    """Time training against the bare environment with random actions, and two workers against one, in one run.
+
+    Takes about two minutes.
+    Example: iap bench rollouts --preset cheetah-run
+    """
+
+    preset: str = "cheetah-run"
+    """Which run's episodes."""
+    json: Path | None = None
+    """Write the result here as JSON; - for standard output."""
+    plot = None
+
+    def run(self, console: Console) -> None:
+        """Measure and report."""
+        from iap.experiments.bench_rollouts import bench_rollouts
+        from iap.experiments.presets import preset
+
+        with console.status("the bare environment, then one worker, then two: about two minutes"):
+            result = bench_rollouts(preset(self.preset))
+        for name, speed in result["steps_per_second"].items():
+            console.print(f"{name.replace('_', ' ')}: {speed:,.0f} steps a second", highlight=False)
+        console.print(
+            f"training / bare {result['training_over_bare']:.2f}, two workers / one {result['two_over_one']:.2f}"
+        )
+        save(console, result, self.json)
+
+
+@dataclass(frozen=True)
 class Bench:
     """Measure speed and memory here and now.
 
@@ -74,6 +103,7 @@ class Bench:
     what: (
         Annotated[BenchAttention, tyro.conf.subcommand("attention")]
         | Annotated[BenchDatabase, tyro.conf.subcommand("database")]
+        | Annotated[BenchRollouts, tyro.conf.subcommand("rollouts")]
     )
 
     def run(self, console: Console) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.console import Console
 
-from iap.cli.terminal import save
+from iap.cli.terminal import progress_bar, save
 from iap.experiments.config import TrainConfig
 from iap.rollouts import EnvSpec, InlinePool, Job, LocalPool, Pool
 
@@ -40,7 +40,7 @@ class Where:
         if self.pool == "ray":
             from iap.rollouts.ray import RayPool
 
-            pool: Pool = RayPool(job, address=self.address, timeout_s=self.timeout_s)
+            pool: Pool = RayPool(job, self.address, workers=self.workers, timeout_s=self.timeout_s)
         elif self.pool == "local":
             pool = LocalPool(job, self.workers, timeout_s=self.timeout_s)
         else:
@@ -279,6 +279,77 @@ class Describe:
         table, rows = policy_table(spec)
         console.print(table)
         save(console, rows, self.json)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Tell in seconds whether a preset's readout can work: how much of the simulator's state it explains.
+
+    Random attention looks at random states; a ridge regression from what the controller receives gives R², 1 at best.
+    Example: iap probe seek
+    """
+
+    preset: tyro.conf.Positional[str]
+    """A preset's name."""
+    steps: int = 2_000
+    """How many states."""
+    draws: int = 4
+    """How many random policies."""
+    json: Path | None = None
+    """Write the rows here as JSON; - for standard output."""
+    plot = None
+
+    def run(self, console: Console) -> None:
+        """Collect, fit and tell."""
+        from iap.experiments.presets import preset
+        from iap.experiments.probe import probe
+        from iap.experiments.reports import plain_table
+
+        with progress_bar(console) as progress:
+            rows = probe(preset(self.preset), self.steps, self.draws, progress)
+        table = [{key: value for key, value in row.items() if key != "each"} for row in rows]
+        console.print(
+            plain_table(table, f"{self.preset}: share of the state's variance that the controller's inputs explain")
+        )
+        save(console, rows, self.json)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Train a preset at every point of a grid of its options; what is trained already is not trained again.
+
+    Example: iap sweep seek --grid policy.vision.patch=1,2,4 seed=0,1 --out runs/sweep
+    """
+
+    preset: tyro.conf.Positional[str]
+    """A preset's name."""
+    grid: tuple[str, ...]
+    """Axes, each NAME=VALUE,VALUE,… with a name as in `iap train`."""
+    out: Path = Path("runs/sweep")
+    """The folder of all runs, of the table and of the heat map."""
+    where: Annotated[Where, tyro.conf.arg(name="")] = Where()
+    json = plot = None
+
+    def run(self, console: Console) -> None:
+        """Train what is missing, then show all."""
+        from iap.experiments.presets import preset
+        from iap.experiments.reports import plain_table, write_json
+        from iap.experiments.sweep import parse_grid, sweep
+        from iap.viz.plots import plot_heat_map
+
+        grid = parse_grid(self.grid)
+
+        def report(name: str, row: dict[str, Any]) -> None:
+            if row["held_out"] is not None:
+                console.print(f"{name}: iteration {row['iteration']}, held-out {row['held_out']:.4g}", highlight=False)
+
+        rows = sweep(preset(self.preset), grid, self.out, self.where.open, report)
+        console.print(plain_table(rows, f"{self.preset}: best held-out return at each point"))
+        write_json(rows, self.out / "sweep.json")
+        axes = list(grid)[:2]
+        if len(axes) == 2:  # noqa: PLR2004
+            plot_heat_map(rows, axes[0], axes[1], "held_out_best", self.out / "sweep.png")
+            console.print(f"wrote {self.out / 'sweep.png'}")
 
 
 @dataclass(frozen=True)

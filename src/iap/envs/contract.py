@@ -5,7 +5,7 @@ import difflib
 import importlib
 import inspect
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import gymnasium
@@ -68,14 +68,28 @@ def action_count(space: spaces.Space) -> int:
 
 def to_action(space: spaces.Space, raw: Float[np.ndarray, " k"]) -> Any:
     """Raw numbers as an action: clipped to [-1, 1] and stretched over a Box, or the (first) largest of a Discrete."""
+    return action_map(space)(raw)
+
+
+def action_map(space: spaces.Space) -> Callable[[Float[np.ndarray, " k"]], Any]:
+    """`to_action` of one space, with all that does not depend on the raw numbers done before."""
+    if isinstance(space, spaces.Discrete):
+        return lambda raw: space.start + np.argmax(_known(raw))
+    assert isinstance(space, spaces.Box)
+    low, high = space.low, space.high
+    middle, reach = (high + low) / 2, (high - low) / 2
+
+    def stretch(raw: Float[np.ndarray, " k"]) -> np.ndarray:
+        share = np.minimum(np.maximum(_known(raw), -1), 1).reshape(space.shape)
+        return np.minimum(np.maximum(middle + reach * share, low), high).astype(space.dtype)
+
+    return stretch
+
+
+def _known(raw: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
     if np.isnan(raw).any():
         raise ValueError("raw action holds NaN")
-    if isinstance(space, spaces.Discrete):
-        return space.start + np.argmax(raw)
-    assert isinstance(space, spaces.Box)
-    middle, reach = (space.high + space.low) / 2, (space.high - space.low) / 2
-    action = middle + reach * np.clip(raw, -1, 1).reshape(space.shape)
-    return np.clip(action, space.low, space.high).astype(space.dtype)
+    return raw
 
 
 def _find(id: str) -> EnvSpec:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import gymnasium
 import numpy as np
 
 from iap.attention.arrays import require_count
@@ -71,13 +72,9 @@ def watch(
     progress: Callable[[int], None] = lambda _frames: None,
 ) -> Episode:
     """One episode as a video: the scene, the policy's image with attended patches in red, scores, the return so far."""
-    job = job_of(policy, max_steps)
-    drawing = EnvSpec.of(policy.env_id, **policy.env_kwargs, render_mode="rgb_array")
-    try:
-        env = drawing.make()
-    except (TypeError, ValueError):  # it cannot draw itself: its own image will do
-        env = job.env.make()
+    env = _make_drawing(policy)
     runner = Policy(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
+    draws = env.render_mode == "rgb_array" and not env.metadata.get("camera_is_scene")
     filmed, attended = 0, None
     try:
         with VideoWriter(out, fps=env.metadata.get("render_fps") or 30) as video:
@@ -86,13 +83,22 @@ def watch(
                 nonlocal filmed, attended
                 filmed += 1
                 attended = step.attention or attended  # while a command is held, what it was chosen by
-                scene = cast("np.ndarray", env.render()) if env.render_mode == "rgb_array" else None
+                scene = cast("np.ndarray", env.render()) if draws else None
                 video.add(compose(scene, step.observation["image"], attended, step.total, filmed))
                 progress(filmed)
 
             return run_episode(env, runner, seed, max_steps, film)
     finally:
         env.close()
+
+
+def _make_drawing(policy: PolicyFile) -> gymnasium.Env:
+    """The policy's environment, able to draw its scene if it knows how."""
+    spec = job_of(policy).env
+    try:
+        return EnvSpec.of(spec.id, **dict(spec.kwargs), render_mode="rgb_array").make()
+    except (TypeError, ValueError):  # what the policy sees will do
+        return spec.make()
 
 
 def zoo_rows() -> list[dict[str, Any]]:

@@ -27,6 +27,18 @@ PRESETS = {
         iterations=60,
         episodes=4,
     ),
+    "cheetah-run": TrainConfig(
+        env=EnvSpec.of("iap/cheetah-run-v0"),
+        policy=PolicySpec(
+            **{**ANY_SHAPE, "actions": 6},
+            vision=Rank(patch=4, stride=4, keep=10, kernel=ReLU(), order="pooled"),
+            frames=2,
+        ),
+        strategy=CMAES(population=24, sigma=0.3),
+        scales=Scales(vision=1.0),
+        iterations=100,
+        episodes=1,
+    ),
     "car-racing": TrainConfig(
         env=EnvSpec.of("CarRacing-v3"),
         policy=PolicySpec(

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
-from iap.envs.contract import to_action
+from iap.envs.contract import action_map
 from iap.policies import Attention, Moments, Policy
 
 ROWS = 256  # of controller inputs whose moments are taken at a time
@@ -66,7 +66,7 @@ def run_episode(
     An environment that can `look` is told when the policy will not; for `on_step` it looks at every step.
     """
     look: Callable[[bool], object] = getattr(env.unwrapped, "look", _ignore)
-    space, act, step = env.action_space, policy.act, env.step
+    to_action, act, step = action_map(env.action_space), policy.act, env.step
     state = policy.begin(seed)
     look(True)
     observation, _ = env.reset(seed=seed)
@@ -77,7 +77,7 @@ def run_episode(
         if not all(map(math.isfinite, raw.tolist())):
             raise NotFiniteError(f"the policy's action at step {steps} is not finite: {raw}")
         inputs.add(state.inputs)
-        action = to_action(space, raw)
+        action = to_action(raw)
         look(on_step is not None or policy.wants_image(state))
         seen = observation
         observation, reward, terminated, truncated, _ = step(action)

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Sequence
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
@@ -71,9 +70,7 @@ class Pool(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 def require_seconds(name: str, value: float) -> float:

@@ -95,6 +95,30 @@ def fidelity_figure(rows: Sequence[Row]) -> Figure:
     return figure
 
 
+def plot_heat_map(rows: Sequence[Row], x: str, y: str, value: str, path: str | Path) -> None:
+    """The mean of `value` at each point of two columns, as colours with the numbers on them."""
+    columns, lines = _distinct(rows, x), _distinct(rows, y)
+    cells = [
+        [_mean([row[value] for row in rows if row[x] == column and row[y] == line]) for column in columns]
+        for line in lines
+    ]
+    figure = Figure(figsize=(2.5 + 1.1 * len(columns), 2 + 0.8 * len(lines)), dpi=DPI, layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(np.array(cells, float), cmap="viridis", aspect="auto")
+    axes.set_xticks(range(len(columns)), map(str, columns))
+    axes.set_yticks(range(len(lines)), map(str, lines))
+    axes.set(xlabel=x, ylabel=y, title=value.replace("_", " "))
+    for i, line in enumerate(cells):
+        for j, cell in enumerate(line):
+            axes.text(j, i, f"{cell:.3g}", ha="center", va="center", color="white", fontweight="bold")
+    save_figure(figure, path)
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else math.nan
+
+
 def save_figure(figure: Figure, path: str | Path) -> None:
     """The figure as a PNG, of 256 colours to be small; a file of that name is replaced whole or not at all."""
     drawn = io.BytesIO()

@@ -1,0 +1,95 @@
+"""Can the controller know the state at all? Ridge regression from what it receives to what the simulator knows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from iap.attention.arrays import require_count
+from iap.envs.contract import to_action
+from iap.experiments.config import TrainConfig, fitted_to_env
+from iap.policies import Normaliser, Policy, init
+
+TRAIN_SHARE = 0.7
+RIDGE = 1e-2  # of the inputs' variance
+STEPS_AN_EPISODE = 50
+
+
+def probe(
+    config: TrainConfig,
+    steps: int = 2_000,
+    draws: int = 4,
+    progress: Callable[[str, float], None] = lambda _what, _share: None,
+) -> list[dict[str, Any]]:
+    """A row for each of `draws` random policies: how much of each number of the state its inputs explain (R²).
+
+    Random actions visit the states; the policies, whose attention is random, only look on. Inputs that explain little
+    cannot be learnt from, whatever the search: change patch, keep or readout before spending hours.
+    """
+    require_count("steps", steps, least=100)
+    require_count("draws", draws)
+    config = fitted_to_env(config)
+    inputs, states = _collect(config, steps, draws, progress)
+    rows = []
+    for draw, x in enumerate(inputs):
+        explained = explained_variance(x, states)
+        rows.append(
+            {
+                "draw": draw,
+                "r2": float(np.mean(explained)),
+                "worst": float(np.min(explained)),
+                "best": float(np.max(explained)),
+                "each": [round(float(value), 3) for value in explained],
+            }
+        )
+    return rows
+
+
+def explained_variance(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"]) -> Float[np.ndarray, " s"]:
+    """R² of each column of y, on the last rows, of a ridge regression from x fitted to the first ones."""
+    cut = int(TRAIN_SHARE * len(x))
+    normal = Normaliser.of(x[:cut])
+    features = np.stack([normal.apply(row) for row in x]).astype(np.float64)
+    features = np.hstack([features, np.ones((len(x), 1))])
+    gram = features[:cut].T @ features[:cut] + RIDGE * cut * np.eye(features.shape[1])
+    weights = np.linalg.solve(gram, features[:cut].T @ y[:cut])
+    residual = y[cut:] - features[cut:] @ weights
+    spread = y[cut:] - y[cut:].mean(axis=0)
+    return 1 - np.sum(residual**2, axis=0) / np.maximum(np.sum(spread**2, axis=0), 1e-12)
+
+
+def _collect(
+    config: TrainConfig, steps: int, draws: int, progress: Callable[[str, float], None]
+) -> tuple[Float[np.ndarray, "draws n d"], Float[np.ndarray, "n s"]]:
+    policies = [Policy(config.policy, init(config.policy, config.seed + i)) for i in range(draws)]
+    env = config.env.make()
+    state_of = getattr(env.unwrapped, "true_state", None)
+    if state_of is None:
+        env.close()
+        raise ValueError(
+            f"{config.env.id} does not tell its true state (it has no true_state()), so it cannot be probed"
+        )
+    rng = np.random.default_rng(config.seed)
+    inputs: list[list[np.ndarray]] = [[] for _ in policies]
+    targets = []
+    carried: list[Any] = []
+    observation: Any = None
+    try:
+        for step in range(steps):
+            if step % STEPS_AN_EPISODE == 0:
+                observation, _ = env.reset(seed=step)
+                carried = [policy.begin() for policy in policies]
+            targets.append(state_of())
+            for i, policy in enumerate(policies):
+                _, carried[i], _ = policy.act(carried[i], observation)
+                inputs[i].append(carried[i].inputs)
+            raw = rng.uniform(-1, 1, config.policy.actions).astype(np.float32)
+            observation, _, terminated, truncated, _ = env.step(to_action(env.action_space, raw))
+            if terminated or truncated:
+                observation, _ = env.reset(seed=steps + step)
+                carried = [policy.begin() for policy in policies]
+            progress("random states", (step + 1) / steps)
+    finally:
+        env.close()
+    return np.array(inputs), np.array(targets, np.float64)
