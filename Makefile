@@ -6,9 +6,11 @@ OUT ?= out
 
 .PHONY: demo test check clean
 
-demo: $(STAMP) ## attend to a simulator frame; write the picture and the benchmark
-	@$(BIN)/python examples/01_attend.py --out $(OUT)
-	@$(BIN)/iap bench attention --sizes 529 4800 19200 --kernels relu positive --json $(OUT)/bench.json --plot $(OUT)/bench.png
+demo: $(STAMP) ## train a policy from nothing, evaluate it, film it
+	@rm -rf $(OUT)/seek && mkdir -p $(OUT)
+	@$(BIN)/iap train seek --out $(OUT)/seek
+	@$(BIN)/iap eval $(OUT)/seek --episodes 100
+	@$(BIN)/iap watch $(OUT)/seek --out $(OUT)/seek.mp4
 
 test: $(STAMP) ## run the tests
 	@$(BIN)/python -m pytest -n 2

@@ -136,8 +136,17 @@ def test_what_a_worker_has_started_ends_with_it(tmp_path, truth):
         assert {*children_of(ME)} - before == {*workers()}
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C means Ctrl-C, even where this program was started in the background and ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 PARENT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {here!r})
 from rollout_cases import SEEDS, job_of, thetas_of
 from iap.rollouts import LocalPool
@@ -154,11 +163,14 @@ def test_no_worker_outlives_its_parent(how, tmp_path):
         assert {mark_of(tmp_path, seed)["pid"] for seed in (2, 3)} <= {*children_of(parent.pid)}
         family = wait_for(lambda: len(found := children_of(parent.pid)) == 3 and found)
         parent.send_signal(how)
-        parent.wait(5)
+        try:
+            parent.wait(5)
+        finally:
+            parent.kill()
     wait_for(lambda: not any(map(is_running, family)), 5)
 
 
-def test_ctrl_c_closes_the_pool(tmp_path):
+def test_ctrl_c_closes_the_pool(tmp_path, interruptible):
     job = job_of({2: "wait"}, tmp_path)
     typist = threading.Thread(target=lambda: mark_of(tmp_path, 2) and os.kill(ME, signal.SIGINT))
     typist.start()

@@ -24,7 +24,7 @@ PRESETS = {
         ),
         strategy=CMAES(population=32, sigma=0.3),
         scales=Scales(vision=1.0),
-        iterations=60,
+        iterations=80,
         episodes=4,
     ),
     "cheetah-run": TrainConfig(
