@@ -42,7 +42,7 @@ class Seek(gymnasium.Env):
     The ground has a new pattern in each episode.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 15, "camera_is_scene": True}  # noqa: RUF012
 
     def __init__(self, size: int = 32, distractors: int = 0, render_mode: str | None = None) -> None:
         """An image of `size`×`size` pixels, with a number of blobs of other colours that mean nothing."""
