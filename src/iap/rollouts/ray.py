@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import signal
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -185,5 +186,7 @@ def _forget_runner() -> None:
 def _connect(address: str | None, workers: int | None) -> None:
     """Join a cluster, or start one, without a word on standard output."""
     here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
-    ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **here)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)  # JAX's: what is forked here is replaced at once
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **here)
     ray_driver._worker_logs_enabled = False  # it would print failures, which are reported with their episodes
