@@ -1,0 +1,314 @@
+import importlib.util
+import math
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from iap.envs.camera import Camera
+from iap.envs.contract import make_env
+from iap.envs.quadruped.courses import CourseOptions
+from iap.envs.quadruped.simulator import SEGMENTS
+
+ID = "iap/ObstacleCourse-v0"
+STILL = np.zeros(17, np.float32)
+STEERING = 4
+STRAIGHT = {"start_y_m": 0, "start_yaw_rad": 0, "wall_jitter_m": 0}
+
+
+@pytest.fixture
+def course():
+    """Makes the environment with some options, and closes it at the end."""
+    made: list[gymnasium.Env] = []
+
+    def make(**options: Any) -> Any:
+        made.append(make_env(ID, **options))
+        return made[-1]
+
+    yield make
+    for env in made:
+        env.close()
+
+
+def random_actions(count: int, seed: int = 0) -> np.ndarray:
+    return np.repeat(np.random.default_rng(seed).uniform(-0.5, 0.5, (-(-count // 10), 17)), 10, axis=0)[:count]
+
+
+def mirrored_action(action: np.ndarray) -> np.ndarray:
+    other = action.copy()
+    other[STEERING] *= -1
+    other[5:] = (action[5:].reshape(4, 3)[[1, 0, 3, 2]] * [-1, 1, 1]).ravel()
+    return other
+
+
+def follow(env: Any, actions: Any, seed: int = 0) -> tuple[list[dict], np.ndarray, np.ndarray]:
+    """Observations, states and rewards of an episode, until it ends or the actions do."""
+    observation, _ = env.reset(seed=seed)
+    observations, states, rewards = [observation], [env.unwrapped.true_state()], []
+    for action in actions:
+        observation, reward, terminated, truncated, _ = env.step(action)
+        observations.append(observation)
+        states.append(env.unwrapped.true_state())
+        rewards.append(reward)
+        if terminated or truncated:
+            break
+    return observations, np.array(states), np.array(rewards)
+
+
+def share_of_other_pixels(image: np.ndarray, other: np.ndarray) -> float:
+    """How many pixels differ by more than rounding."""
+    return np.mean(np.abs(image.astype(int) - other).max(axis=-1) > 2)
+
+
+def run_blind(env: Any, act: Any = lambda _: STILL, seed: int = 0) -> tuple[float, int, str | None]:
+    """Return, steps and why it ended, of `act(env)`."""
+    env.reset(seed=seed)
+    env.unwrapped.look(False)
+    total, steps = 0.0, 0
+    while True:
+        _, reward, terminated, truncated, info = env.step(act(env.unwrapped))
+        total, steps = total + reward, steps + 1
+        if terminated or truncated:
+            return total, steps, info.get("ended")
+
+
+def towards_the_gaps(env: Any) -> np.ndarray:
+    """Steer by what only the simulator knows."""
+    x, y = env.true_state()[:2]
+    w, z = env.true_state()[[3, 6]]
+    wall = next(wall for wall in env.course.walls if wall.x_m > x - 0.2)
+    aim = (1.5 - wall.gap_m / 2) * (1 if wall.gap_at_left else -1)
+    heading = math.atan2(aim - y, max(wall.x_m - x - 0.3, 0.3)) - 2 * math.atan2(z, w)
+    action = STILL.copy()
+    action[STEERING] = np.clip(1.5 * heading, -1, 1)
+    return action
+
+
+@pytest.mark.filterwarnings("ignore:.*infinity. This is probably too")  # rates have no bounds
+def test_it_passes_gymnasium_s_checker():
+    env = gymnasium.make(ID, render_mode="rgb_array", disable_env_checker=True).unwrapped
+    check_env(env)
+    env.close()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("stable_baselines3") is None, reason="stable-baselines3 is not installed")
+def test_it_passes_the_checker_of_stable_baselines(course):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns that small images do not fit its own networks
+        from stable_baselines3.common.env_checker import check_env as check
+
+        check(course())
+
+
+def test_observations_are_an_image_of_any_size_and_nineteen_sensors(course):
+    env = course(size=(20, 44))
+    observation, _ = env.reset(seed=0)
+    assert observation["image"].shape == (20, 44, 3)
+    assert observation["sensors"].shape == (19,)
+    assert env.observation_space.contains(observation)
+
+
+def test_without_actions_it_goes_straight_on_at_a_metre_a_second(course):
+    env = course(walls=0, start_y_m=0, start_yaw_rad=0)
+    _, states, rewards = follow(env, [STILL] * 200)
+    assert len(rewards) == 200
+    assert np.abs(states[:, 1]).max() < 0.25
+    assert 3.2 < rewards.sum() < 4.2
+
+
+def test_without_actions_the_first_wall_ends_it(course):
+    total, steps, ended = run_blind(course(gap_m=(0.5, 0.6), wall_friction=1.0, **STRAIGHT))
+    assert 1.2 < total < 2.0
+    assert steps < 250
+    assert ended == "stalled"
+
+
+def test_who_knows_where_the_gaps_are_walks_through_them(course):
+    env = course()
+    totals = [run_blind(env, towards_the_gaps, seed)[0] for seed in range(5)]
+    assert min(totals) > 7
+
+
+@pytest.mark.parametrize("steering", [-1, 1])
+def test_positive_steering_turns_to_the_left(course, steering):
+    env = course(walls=0, **STRAIGHT)
+    action = STILL.copy()
+    action[STEERING] = steering
+    _, states, _ = follow(env, [action] * 40)
+    assert 0.5 < steering * 2 * math.atan2(states[-1, 6], states[-1, 3]) < 2
+
+
+def test_the_reward_of_a_step_is_how_far_it_came_and_never_more_than_the_cap(course):
+    _, states, rewards = follow(course(v_cap=0.015), [STILL] * 60)
+    np.testing.assert_allclose(rewards, np.clip(np.diff(states[:, 0]), -0.015, 0.015), atol=1e-5)
+    assert (rewards == 0.015).any()
+    assert (rewards < 0.015).any()
+
+
+def test_an_episode_has_five_hundred_steps_at_most(course):
+    assert run_blind(course(walls=0, **STRAIGHT))[1:] == (500, None)
+
+
+def test_leaving_the_platform_ends_it(course):
+    env = course(walls=0, gap_m=(0.5, 0.6), width_m=1.0, start_y_m=0, start_yaw_rad=3)
+    assert run_blind(env)[2] == "off the platform"
+
+
+def test_falling_ends_it(course):
+    action = STILL.copy()
+    action[5::3] = np.tile([1, -1], 2)  # every foot inwards
+    action[:4] = 1
+    assert run_blind(course(walls=0), lambda _: action)[2] == "fallen"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_mirrored_course_and_actions_give_the_mirrored_episode(course, seed):
+    ours, theirs = course(), course()
+    actions = random_actions(150, seed)
+    seen, info = ours.reset(seed=seed)
+    seen_there, mirror_info = theirs.reset(seed=seed, options={"mirrored": True})
+    assert mirror_info["course"] == info["course"].mirrored() != info["course"]
+    for action in actions:
+        assert share_of_other_pixels(seen["image"], seen_there["image"][:, ::-1]) < 0.005
+        seen, reward, terminated, *_ = ours.step(action)
+        seen_there, reward_there, *_ = theirs.step(mirrored_action(action))
+        here, there = (env.unwrapped._state.position_m for env in (ours, theirs))
+        np.testing.assert_allclose(here, there * [1, -1, 1], rtol=0, atol=1e-10)
+        assert reward == pytest.approx(reward_there, abs=1e-10)
+        if terminated:
+            break
+
+
+def test_the_same_seed_gives_the_same_episode_in_two_environments_and_after_others(course):
+    first, second = course(), course()
+    actions = random_actions(60)
+    expected = follow(first, actions, seed=5)
+    follow(second, random_actions(80, seed=9), seed=6)
+    for env in (second, first):
+        observations, states, rewards = follow(env, actions, seed=5)
+        np.testing.assert_array_equal(states, expected[1])
+        np.testing.assert_array_equal(rewards, expected[2])
+        for ours, theirs in zip(observations, expected[0], strict=True):
+            np.testing.assert_array_equal(ours["image"], theirs["image"])
+            np.testing.assert_array_equal(ours["sensors"], theirs["sensors"])
+
+
+def test_two_environments_with_images_of_two_sizes_do_not_disturb_each_other(course):
+    actions = random_actions(4)
+    alone = follow(course(size=(40, 24)), actions, seed=1)[0]
+    small, large = course(size=(40, 24), render_mode="rgb_array"), course(size=(64, 64), walls=2)
+    small.reset(seed=1)
+    large.reset(seed=2)
+    for action, expected in zip(actions, alone[1:], strict=True):
+        large.step(action)
+        small.render()
+        np.testing.assert_array_equal(small.step(action)[0]["image"], expected["image"])
+    large.close()
+    assert (small.step(STILL)[0]["image"] != 0).any()
+
+
+def test_an_image_is_drawn_only_when_someone_looks(course, monkeypatch):
+    drawn = []
+    draw = Camera.look
+    monkeypatch.setattr(Camera, "look", lambda camera, data: drawn.append(1) or draw(camera, data))
+    env = course()
+    first, _ = env.reset(seed=0)
+    env.unwrapped.look(False)
+    for _ in range(5):
+        held = env.step(STILL)[0]
+        np.testing.assert_array_equal(held["image"], first["image"])
+        assert (held["sensors"] != first["sensors"]).any()
+    assert len(drawn) == 1
+    env.unwrapped.look(True)
+    assert (env.step(STILL)[0]["image"] != first["image"]).any()
+    assert len(drawn) == 2
+    env.unwrapped.look(False)
+    env.reset()
+    assert len(drawn) == 3
+
+
+def test_looking_does_not_change_where_the_robot_goes(course):
+    env = course()
+    looked = follow(env, random_actions(40))[1]
+    env.reset(seed=0)
+    env.unwrapped.look(False)
+    for action in random_actions(40):
+        env.step(action)
+    np.testing.assert_array_equal(env.unwrapped.true_state(), looked[-1])
+
+
+def test_segmentation_tells_apart_what_has_other_colours(course):
+    env = course(**STRAIGHT)
+    image = env.reset(seed=3)[0]["image"].astype(int)
+    segments = env.unwrapped.segmentation()
+    assert segments.shape == (32, 32)
+    sky, floor, wall = (image[segments == SEGMENTS.index(name)].mean(axis=0) for name in ("sky", "floor", "wall"))
+    for one, other in ((sky, floor), (floor, wall), (wall, sky)):
+        assert np.abs(one - other).max() > 60
+
+
+def test_the_picture_shows_the_orange_legs_in_the_middle(course):
+    env = course(render_mode="rgb_array")
+    env.reset(seed=0)
+    picture = env.render().astype(int)
+    assert picture.shape == (480, 640, 3)
+    orange = np.argwhere((picture[..., 0] > 180) & (picture[..., 2] < 60))
+    assert len(orange) > 500
+    assert (np.abs(orange.mean(axis=0) - [300, 300]) < 100).all()
+
+
+def test_courses_are_drawn_within_their_options():
+    options = CourseOptions(walls=4, gap_m=(0.5, 0.7), spacing_m=2, wall_jitter_m=0.1, width_m=2)
+    courses = [options.draw(np.random.default_rng(seed)) for seed in range(50)]
+    walls = [wall for course in courses for wall in course.walls]
+    assert all(0.5 <= wall.gap_m <= 0.7 for wall in walls)
+    assert {wall.gap_at_left for wall in walls} == {True, False}
+    assert all(abs(course.walls[3].x_m - 8) <= 0.1 for course in courses)
+    for box in courses[0].boxes()[1:]:
+        assert abs(box.centre_m[1]) + box.size_m[1] / 2 == pytest.approx(1)
+
+
+def test_there_are_walls_and_a_platform_beyond_what_can_be_walked():
+    drawn = CourseOptions().draw(np.random.default_rng(0))
+    assert drawn.walls[-1].x_m > 12.5
+    assert drawn.end_x_m >= 17
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"gap_m": (1.2, 3.0)}, r"gap_m must be less than width_m, 3, not \(1.2, 3.0\)"),
+        ({"gap_m": (1.4, 1.2)}, "gap_m must be at least 1.4, not 1.2"),
+        ({"gap_m": (0.1, 1.2)}, "gap_m must be at least 0.4, not 0.1"),
+        ({"gap_m": 1.2}, r"gap_m must be \(narrowest, widest\), not 1.2"),
+        ({"walls": -1}, "walls must be between 0 and 100, not -1"),
+        ({"size": (0, 32)}, "size must be between 1 and 1024, not 0"),
+        ({"size": 32}, r"size must be \(height, width\), not 32"),
+        ({"spacing_m": 0.0}, "spacing_m must be between 0.32 and 100, not 0.0"),
+        ({"wall_jitter_m": 2}, "wall_jitter_m must be between 0 and 1.17, not 2"),
+        ({"width_m": -3}, "width_m must be between 0.8 and 100, not -3"),
+        ({"wall_friction": -0.1}, "wall_friction must be between 0 and 10, not -0.1"),
+        ({"start_y_m": 1.5}, "start_y_m must be between 0 and 1.3, not 1.5"),
+        ({"start_yaw_rad": math.nan}, "start_yaw_rad must be between 0 and .*, not nan"),
+        ({"v_cap": 0}, "v_cap must be at least 1e-06, not 0"),
+    ],
+)
+def test_an_impossible_option_is_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        make_env(ID, **options)
+
+
+@pytest.mark.parametrize("options", [{"walls": 2.5}, {"width_m": "3"}, {"v_cap": None}])
+def test_an_option_that_is_no_number_is_refused(options):
+    with pytest.raises(TypeError, match=f"{next(iter(options))} must be a"):
+        make_env(ID, **options)
+
+
+def test_an_action_that_is_not_finite_is_refused(course):
+    env = course()
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="action must be finite"):
+        env.step(np.full(17, np.nan))

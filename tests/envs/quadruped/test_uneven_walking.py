@@ -1,0 +1,248 @@
+"""The Laikago on its terrains: the environment's contract, and how far controllers get that do not learn."""
+
+import json
+from importlib import resources
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from iap.envs.contract import make_env
+from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
+from iap.envs.quadruped.footstep_task import FootstepTask
+from iap.envs.quadruped.footsteps import ACTIONS, SENSORS, to_action, to_command
+from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
+from iap.envs.quadruped.robots import load_robot
+from iap.envs.quadruped.simulator import Box
+from iap.envs.quadruped.uneven_terrain import KINDS
+from iap.locomotion.quadruped import LAIKAGO
+from iap.locomotion.walker import Command
+
+IDS = {"step-stones": "iap/StepStones-v0", "stone-grid": "iap/StoneGrid-v0", "stairs": "iap/Stairs-v0"}
+TERRAINS = pytest.mark.parametrize("kind", KINDS)
+TEN_SECONDS = 200
+LEGS = ("FR", "FL", "RR", "RL")
+
+
+@pytest.fixture
+def task():
+    """Makes the environment, and closes it at the end."""
+    made: list[FootstepTask] = []
+
+    def make(terrain: Any, **options: Any) -> FootstepTask:
+        made.append(FootstepTask(terrain, **options))
+        return made[-1]
+
+    yield make
+    for env in made:
+        env.close()
+
+
+def walk(env: FootstepTask, policy: Any, seed: int, steps: int = TEN_SECONDS) -> tuple[float, str | None]:
+    """The return of an episode, and why it ended before its time."""
+    env.reset(seed=seed)
+    env.look(False)
+    total = 0.0
+    for _ in range(steps):
+        _, reward, _, _, info = env.step(policy(env))
+        total += reward
+        if "ended" in info:
+            return total, info["ended"]
+    return total, None
+
+
+@pytest.fixture(scope="module")
+def standing() -> MujocoSimulator:
+    """A Laikago at rest in some pose that is not symmetric."""
+    simulator = MujocoSimulator(load_robot("laikago"), most_boxes=1)
+    simulator.reset([Box("floor", (0, 0, -0.5), (9, 9, 1))], (0.3, -0.2, 0.6), 0.4)
+    simulator.state().angles_rad[:] += np.random.default_rng(0).uniform(-0.4, 0.4, 12)
+    mujoco.mj_forward(simulator.model, simulator._data)
+    return simulator
+
+
+def test_the_laikago_weighs_what_its_maker_says(standing):
+    facts = json.loads(resources.files("iap.envs.quadruped").joinpath("laikago.json").read_text())
+    assert sum(link["mass_kg"] for link in facts["links"]) == pytest.approx(25.567)
+    assert standing.model.body_mass.sum() == pytest.approx(25.567)
+    assert LAIKAGO.mpc.mass_kg == pytest.approx(25.567)
+
+
+def test_kinematics_and_jacobians_are_those_of_the_simulator(standing):
+    state, data = standing.state(), standing._data
+    angles = state.angles_rad.reshape(4, 3)
+    turn = data.xmat[1 + standing.model.body("chassis").id - 1].reshape(3, 3)
+    toes, jacobians = LAIKAGO.legs.toes(angles), LAIKAGO.legs.jacobians(angles)
+    for leg, name in enumerate(LEGS):
+        geom = standing.model.geom(name).id
+        np.testing.assert_allclose(state.position_m + turn @ toes[leg], data.geom_xpos[geom], atol=1e-9)
+        theirs = np.zeros((3, standing.model.nv))
+        mujoco.mj_jacGeom(standing.model, data, theirs, None, geom)
+        np.testing.assert_allclose(turn @ jacobians[leg], theirs[:, 6 + 3 * leg : 9 + 3 * leg], atol=1e-9)
+
+
+def test_the_controller_s_body_is_that_of_the_simulator_in_its_standing_pose():
+    simulator = MujocoSimulator(load_robot("laikago"), most_boxes=1)
+    simulator.reset([], (0, 0, 0), 0.0)
+    model, data = simulator.model, simulator._data
+    trunk = model.body("chassis").id
+    np.testing.assert_allclose(data.subtree_com[trunk], LAIKAGO.com_m, atol=0.002)
+    inertia = np.zeros((3, 3))
+    for body in range(trunk, model.nbody):
+        turn, away = data.ximat[body].reshape(3, 3), data.xipos[body] - data.subtree_com[trunk]
+        inertia += turn @ np.diag(model.body_inertia[body]) @ turn.T
+        inertia += model.body_mass[body] * (away @ away * np.eye(3) - np.outer(away, away))
+    np.testing.assert_allclose(np.diag(inertia), LAIKAGO.mpc.inertia, rtol=0.02)
+
+
+@TERRAINS
+def test_it_passes_gymnasium_s_checker(kind):
+    env = gymnasium.make(IDS[kind], disable_env_checker=True).unwrapped
+    check_env(env, skip_render_check=True)
+    env.close()
+
+
+@TERRAINS
+def test_it_observes_two_depth_images_and_what_the_body_feels(kind):
+    env = make_env(IDS[kind])
+    observation, info = env.reset(seed=1)
+    image, sensors = observation["image"], observation["sensors"]
+    assert image.shape == (48, 32, 1)
+    assert image.dtype == np.float32
+    assert sensors.shape == (SENSORS,)
+    assert env.action_space.shape == (ACTIONS,)
+    assert info["terrain"].kind == kind
+    belly = image[24:, :, 0]
+    np.testing.assert_allclose(belly[12:, 10:22], 0.48 - 0.105, atol=0.01)  # the platform below
+    assert np.isfinite(sensors).all()
+    env.close()
+
+
+@TERRAINS
+def test_the_same_seed_and_actions_give_the_same_episode(kind, task):
+    env, other = task(kind, noise=1.0), task(kind, noise=1.0)
+    walk(other, blind_action, seed=5, steps=7)  # so that it does not start afresh
+    first, second = env.reset(seed=2)[0], other.reset(seed=2)[0]
+    actions = np.random.default_rng(0).uniform(env._low, env._high, (15, ACTIONS))
+    for action in actions:
+        for name in ("image", "sensors"):
+            np.testing.assert_array_equal(first[name], second[name])
+        (first, reward, *_), (second, same, *_) = env.step(action), other.step(action)
+        assert reward == same
+
+
+def test_noise_disturbs_what_is_observed_and_not_what_happens(task):
+    quiet, noisy = task("step-stones"), task("step-stones", noise=1.0)
+    quiet.reset(seed=3), noisy.reset(seed=3)
+    for _ in range(6):
+        action = oracle_action(quiet)
+        seen, disturbed = quiet.step(action)[0]["sensors"], noisy.step(action)[0]["sensors"]
+        np.testing.assert_array_equal(quiet.true_state(), noisy.true_state())
+        assert 0 < np.abs(seen - disturbed).max() < 1.0
+
+
+def test_an_action_is_a_command_and_back():
+    action = np.random.default_rng(0).uniform(-1, 1, ACTIONS).astype(np.float32)
+    np.testing.assert_array_equal(to_action(to_command(action)), action)
+    command = to_command(to_action(Command(velocity_m_s=(0.3, 0.1), pitch_rad=-0.25)))
+    assert command.pitch_rad == -0.25
+    assert command.velocity_m_s == pytest.approx((0.3, 0.1))
+
+
+def test_the_policy_is_told_which_feet_its_next_action_places(task):
+    env = task("flat")
+    env.reset(seed=0)
+    chosen = []
+    for step in range(20):
+        wants, before = env.needs_target(), env.walker.landings_m.copy()
+        env.step(oracle_action(env))
+        changed = (env.walker.landings_m != before).any(axis=1)
+        np.testing.assert_array_equal(changed, wants)
+        chosen += [step] * int(wants.any())
+    assert chosen == [1, 6, 11, 16]
+
+
+def test_it_draws_only_when_it_is_looked_at(task):
+    env = task("step-stones")
+    first = env.reset(seed=0)[0]["image"]
+    env.look(False)
+    assert env.step(oracle_action(env))[0]["image"] is first
+    env.look(True)
+    assert (env.step(oracle_action(env))[0]["image"] != first).any()
+
+
+def test_it_draws_the_robot_for_people(task):
+    env = task("stairs", render_mode="rgb_array")
+    env.reset(seed=0)
+    picture = env.render()
+    assert picture is not None
+    assert picture.shape == (480, 640, 3)
+    assert picture.std() > 20
+    assert task("stairs").render() is None
+
+
+def test_a_program_without_solution_ends_the_episode_by_name(task):
+    env = task("flat")
+    env.reset(seed=0)
+    env.motion = env.motion._replace(velocity_m_s=np.full(3, np.nan))
+    _, _, terminated, _, info = env.step(oracle_action(env))
+    assert terminated
+    assert info["ended"] == "no forces carry the body"
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ({"most_roll_rad": 0.0}, "tipped over"),
+        ({"least_height_m": 0.9}, "sunk down"),
+        ({"most_pitch_rad": 0.0}, "tipped over"),
+    ],
+)
+def test_the_limits_of_an_episode_are_options(limits, why, task):
+    assert walk(task("flat", **limits), blind_action, 0, steps=20)[1] == why
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("terrain", "moon"), ("noise", -1), ("ends_at_bumps", "some"), ("v_cap", 0), ("most_roll_rad", "big")],
+)
+def test_options_that_cannot_be_are_refused_by_name(option, value):
+    with pytest.raises((ValueError, TypeError), match=option):
+        FootstepTask(**({"terrain": "flat"} | {option: value}))
+
+
+def test_an_action_that_is_not_finite_is_refused(task):
+    env = task("flat")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="action"):
+        env.step(np.full(ACTIONS, np.nan))
+
+
+def test_it_trots_on_flat_ground_for_twenty_seconds(task):
+    env = task("flat")
+    total, ended = walk(env, blind_action, seed=0, steps=2 * TEN_SECONDS)
+    assert ended is None
+    assert total == pytest.approx(0.36 * 20, rel=0.05)
+    assert env.motion.position_m[0] == pytest.approx(0.37 * 20, rel=0.05)
+    assert abs(env.motion.position_m[1]) < 0.5
+    assert abs(env.motion.roll_pitch[0]) < 0.1
+
+
+@pytest.mark.parametrize(("kind", "least"), [("step-stones", 3.2), ("stone-grid", 3.1), ("stairs", 1.8)])
+def test_who_knows_the_terrain_walks_it_and_who_does_not_falls(kind, least, task):
+    env = task(kind)
+    total, ended = walk(env, oracle_action, seed=0)
+    assert ended is None
+    assert total > least
+    assert walk(env, blind_action, seed=0)[1] is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "least"), [("step-stones", 3.2), ("stone-grid", 3.1), ("stairs", 1.8)])
+def test_who_knows_the_terrain_walks_nine_of_ten(kind, least, task):
+    env = task(kind)
+    episodes = [walk(env, oracle_action, seed) for seed in range(10)]
+    assert sum(ended is None and total > least for total, ended in episodes) >= 9

@@ -1,0 +1,126 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from iap.locomotion import walker_loops
+from iap.locomotion.gait import FootState
+from iap.locomotion.mpc import QPError
+from iap.locomotion.quadruped import LAIKAGO
+from iap.locomotion.walker import Command, Motion, Walker
+
+HEIGHT_M = 0.45
+ON_GROUND = np.ones(4, bool)
+AXES = np.eye(3)
+
+
+def standing(rotation: np.ndarray = AXES, touching: np.ndarray = ON_GROUND, velocity=(0.0, 0.0, 0.0)) -> Motion:
+    """A body whose feet are below its hips."""
+    toes = np.pad(LAIKAGO.stance_m, ((0, 0), (0, 1)), constant_values=LAIKAGO.toe_radius_m - HEIGHT_M)
+    position = np.array([2.0, -1.0, HEIGHT_M])
+    return Motion(position, rotation, np.array(velocity), np.zeros(3), LAIKAGO.legs.angles(toes), touching)
+
+
+def start(motion: Motion, **options: bool) -> Walker:
+    walker = Walker(LAIKAGO, **options)
+    walker.restart(motion)
+    return walker
+
+
+@pytest.mark.parametrize("angles", [(0.1, -0.2, 0.3), (-0.4, 0.5, 3.0), (0.0, 0.0, 0.0)])
+def test_a_measured_orientation_is_the_rotation_of_its_angles(angles):
+    turned = Rotation.from_euler("xyz", angles)
+    rates = np.array([0.1, 0.2, 0.3])
+    quaternion = turned.as_quat(scalar_first=True)
+    motion = Motion.measured(np.zeros(3), quaternion, np.zeros(3), rates, np.zeros(12), ON_GROUND)
+    np.testing.assert_allclose(motion.rotation, turned.as_matrix(), atol=1e-12)
+    np.testing.assert_allclose(motion.turning_rad_s, turned.apply(rates))
+    np.testing.assert_allclose(motion.roll_pitch, angles[:2], atol=1e-12)
+    level = Rotation.from_euler("z", angles[2]).as_matrix()
+    np.testing.assert_allclose(walker_loops.heading_of(motion.rotation), level, atol=1e-12)
+
+
+def test_standing_legs_give_torques_that_bear_the_weight():
+    motion = standing()
+    walker = start(motion)
+    commands, gives_torque = walker.step(motion, Command(height_m=HEIGHT_M))
+    assert gives_torque.all()
+    jacobians = LAIKAGO.legs.jacobians(motion.angles_rad)
+    forces = [np.linalg.solve(jacobians[leg].T, commands.reshape(4, 3)[leg]) for leg in range(4)]
+    np.testing.assert_allclose(forces, -walker._forces, atol=1e-9)
+    share = -np.sum(forces, axis=0)[2] / (LAIKAGO.mpc.mass_kg * 9.8)
+    assert 1 < share < 1.3  # more than the weight, since two legs are about to lift off
+
+
+def test_a_foot_lifts_off_by_the_gait_to_where_it_is_told():
+    motion = standing(velocity=(0.3, 0.0, 0.0))
+    walker = start(motion)
+    offsets = np.arange(12.0).reshape(4, 3) / 100
+    command = Command(offsets_m=offsets, velocity_m_s=(0.3, 0.0), height_m=HEIGHT_M)
+    while walker.time_s < 0.0549:
+        commands, gives_torque = walker.step(motion, command)
+    assert walker.states.tolist() == [FootState.STANCE, FootState.SWING, FootState.SWING, FootState.STANCE]
+    assert gives_torque.reshape(4, 3).all(axis=1).tolist() == [True, False, False, True]
+    ahead = 0.3 * (0.2 + 0.15)  # a swing, and half a stance
+    for leg in (1, 2):
+        place = (*(motion.position_m[:2] + LAIKAGO.stance_m[leg] + [ahead, 0]), LAIKAGO.toe_radius_m)
+        np.testing.assert_allclose(walker.landings_m[leg], place + offsets[leg], atol=1e-9)
+        np.testing.assert_allclose(commands.reshape(4, 3)[leg], motion.angles_rad[leg], atol=0.02)
+
+
+def test_landings_turn_with_the_body_and_lean_with_it():
+    yaw, pitch = 0.5, -0.4
+    rotation = Rotation.from_euler("xyz", (0, pitch, yaw)).as_matrix()
+    motion = standing(rotation, velocity=(0.2 * math.cos(yaw), 0.2 * math.sin(yaw), 0.0))
+    landings = start(motion).next_landings(motion, (0.2, 0.0), HEIGHT_M) - motion.position_m
+    level = Rotation.from_euler("z", -yaw).apply(landings)
+    np.testing.assert_allclose(level[:, 0], LAIKAGO.stance_m[:, 0] * math.cos(pitch) + 0.2 * 0.35, atol=1e-9)
+    np.testing.assert_allclose(level[:, 1], LAIKAGO.stance_m[:, 1], atol=1e-9)
+    below = LAIKAGO.stance_m[:, 0] * -math.sin(pitch) - HEIGHT_M + LAIKAGO.toe_radius_m
+    np.testing.assert_allclose(level[:, 2], below, atol=1e-9)
+
+
+def test_a_foot_that_lost_the_ground_reaches_down_for_it_and_no_farther_than_it_should():
+    walker = start(standing())
+    in_the_air = standing(touching=np.array([False, True, True, True]))
+    command = Command(height_m=HEIGHT_M)
+    commands, gives_torque = walker.step(in_the_air, command)
+    assert walker.states[0] == FootState.LOST
+    assert not gives_torque[:3].any()
+    goal = LAIKAGO.legs.toes(commands.reshape(4, 3))[0] + in_the_air.position_m
+    np.testing.assert_allclose(goal, walker.landings_m[0] - [0, 0, 0.3 * 0.005], atol=1e-9)
+    lost_s = np.full(4, 10.0)
+    swings = (walker.landings_m, walker.landings_m, np.zeros(4))
+    goals = walker_loops._foot_goals(walker.states, np.full(4, -1.0), walker.toes_m, swings, lost_s, False)
+    np.testing.assert_allclose(goals[0], walker.landings_m[0] - [0, 0, 0.1])
+
+
+def test_the_ground_is_the_slope_through_the_feet():
+    heading = walker_loops.heading_of(Rotation.from_euler("z", 0.7).as_matrix())
+    position = np.array([3.0, 2.0, 1.0])
+    feet = np.array([(x, y, 0.5 * x - 0.45) for x in (0.25, -0.19) for y in (-0.1, 0.1)]) @ heading.T + position
+    slope, ground = walker_loops.ground_below(feet, position, heading)
+    assert slope == pytest.approx(0.5)
+    assert ground == pytest.approx(position[2] - 0.45)
+
+
+def test_feet_that_landed_early_push_until_their_stance_begins():
+    contacts = np.zeros((6, 4), bool)
+    contacts[3:, :2] = True
+    walker_loops.correct_contacts(
+        contacts, np.array([FootState.EARLY, FootState.SWING, FootState.STANCE, FootState.LOST])
+    )
+    assert contacts.T.astype(int).tolist() == [
+        [1, 1, 1, 1, 1, 1],
+        [0, 0, 0, 1, 1, 1],
+        [1, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0],
+    ]
+
+
+def test_nonsense_is_an_error_and_not_a_command():
+    motion = standing()
+    walker = start(motion)
+    with pytest.raises(QPError):
+        walker.step(motion._replace(velocity_m_s=np.full(3, np.nan)), Command())
