@@ -1,6 +1,7 @@
 """What an agent is: a spec (chosen), parameters (evolved) and a state (carried between steps) → action."""
 
 from iap.policies.describe import Description, Row, blind_baseline, cnn_baseline, describe
+from iap.policies.mirrored import MirroredPolicy, policy_of
 from iap.policies.normaliser import Moments, Normaliser
 from iap.policies.parameters import Block, blocks, flatten, init, unflatten
 from iap.policies.policy import Policy
@@ -12,6 +13,7 @@ from iap.policies.specs import (
     Controller,
     ExactRank,
     Linear,
+    Mirror,
     PolicySpec,
     Rank,
     Trans,
@@ -20,13 +22,14 @@ from iap.policies.specs import (
     from_json,
     to_json,
 )
-from iap.policies.state import Attention, State
+from iap.policies.state import Actor, Attention, State
 from iap.policies.trees import Params
 
 __all__ = [
     "CNN",
     "LSTM",
     "MLP",
+    "Actor",
     "Attention",
     "Blind",
     "Block",
@@ -34,6 +37,8 @@ __all__ = [
     "Description",
     "ExactRank",
     "Linear",
+    "Mirror",
+    "MirroredPolicy",
     "Moments",
     "Normaliser",
     "Params",
@@ -52,6 +57,7 @@ __all__ = [
     "flatten",
     "from_json",
     "init",
+    "policy_of",
     "to_json",
     "unflatten",
 ]

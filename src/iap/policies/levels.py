@@ -30,9 +30,9 @@ class OneLevel:
 
     def decide(self, inputs: Float[np.ndarray, " d"], state: State) -> Decision:
         """The action of this step."""
-        outputs, hidden = self._controller(inputs, state.hidden)
+        action, hidden = self._controller(inputs, state.hidden)
         hold = (state.hold or self._look_every) - 1
-        return Decision(np.tanh(outputs), hidden, state.latent, hold)
+        return Decision(action, hidden, state.latent, hold)
 
 
 class TwoLevels:
@@ -44,17 +44,17 @@ class TwoLevels:
         self._high = controller_of(params.controller)
         self._low = controller_of(params.low)
         self._longest_hold = spec.level.longest_hold
-        self._features_size = spec.features_size
+        self._features_size, self._high_inputs_size = spec.features_size, spec.controller_inputs_size
         self.begin = self._high.begin
 
     def decide(self, inputs: Float[np.ndarray, " d"], state: State) -> Decision:
         """The action of this step, under the command held or a new one."""
         hidden, latent, hold = state.hidden, state.latent, state.hold
         if hold == 0:
-            outputs, hidden = self._high(inputs, hidden)
+            outputs, hidden = self._high(inputs[: self._high_inputs_size], hidden)
             latent, hold = command_of(outputs, self._longest_hold)
-        outputs, _ = self._low(np.concatenate([latent, inputs[self._features_size :]]), NO_MEMORY)
-        return Decision(np.tanh(outputs), hidden, latent, hold - 1)
+        action, _ = self._low(np.concatenate([latent, inputs[self._features_size :]]), NO_MEMORY)
+        return Decision(action, hidden, latent, hold - 1)
 
 
 class Command(NamedTuple):
@@ -65,7 +65,6 @@ class Command(NamedTuple):
 
 
 def command_of(outputs: Float[np.ndarray, " latent+1"], longest_hold: int) -> Command:
-    """The high level's outputs as a command; the last tells how long, from 1 to `longest_hold` steps."""
-    squashed = np.tanh(outputs)
-    share = (float(squashed[-1]) + 1) / 2
-    return Command(squashed[:-1], 1 + round(share * (longest_hold - 1)))
+    """The high level's outputs, in [−1, 1], as a command; the last tells how long, from 1 to `longest_hold` steps."""
+    share = (float(outputs[-1]) + 1) / 2
+    return Command(outputs[:-1], 1 + round(share * (longest_hold - 1)))

@@ -19,9 +19,11 @@ from iap.policies.specs import CNN, LSTM, MLP, Blind, Controller, ExactRank, Lin
 from iap.policies.trees import Affine, ExactRankParams, LayersParams, LSTMParams, Params, RankParams, TransParams
 
 Part = Literal["vision", "controller", "low"]
-Make = Callable[[str, tuple[int, ...], float], np.ndarray]  # name, shape, standard deviation → array
+Deviation = float | np.ndarray  # of all entries, or of each column
+Make = Callable[[str, tuple[int, ...], Deviation], np.ndarray]  # name, shape, standard deviation → array
 
 OUTPUT_GAIN = 0.1  # of the last layer at the start: near-zero actions, from which all directions are open
+COMMAND_GAIN = 0.5  # of the low level for commands, which are alive from the start: else nothing tells good from bad
 
 
 class Block(NamedTuple):
@@ -35,9 +37,13 @@ class Block(NamedTuple):
 
 
 def init(spec: PolicySpec, seed: int) -> Params:
-    """Parameters in units of 1/√fan_in, biases 0, and a small output."""
+    """Parameters in units of 1/√fan_in, biases 0, and a small output; a high level's commands follow what it sees."""
     rng = np.random.default_rng(require_count("seed", seed, least=0))
-    return build(spec, lambda _part, _name, shape, std: rng.standard_normal(shape, np.float32) * np.float32(std))
+
+    def draw(_part: Part, _name: str, shape: tuple[int, ...], std: Deviation) -> np.ndarray:
+        return rng.standard_normal(shape, np.float32) * np.asarray(std, np.float32)
+
+    return build(spec, draw)
 
 
 def flatten(params: Params) -> Float[np.ndarray, " p"]:
@@ -55,7 +61,7 @@ def unflatten(spec: PolicySpec, theta: Float[np.ndarray, " p"]) -> Params:
     theta.flags.writeable = False
     start = 0
 
-    def cut(_part: Part, _name: str, shape: tuple[int, ...], _std: float) -> np.ndarray:
+    def cut(_part: Part, _name: str, shape: tuple[int, ...], _std: Deviation) -> np.ndarray:
         nonlocal start
         start += math.prod(shape)
         return theta[start - math.prod(shape) : start].reshape(shape)
@@ -67,7 +73,7 @@ def blocks(spec: PolicySpec) -> list[Block]:
     """The arrays of θ, in its order."""
     listed: list[Block] = []
 
-    def note(part: Part, name: str, shape: tuple[int, ...], _std: float) -> np.ndarray:
+    def note(part: Part, name: str, shape: tuple[int, ...], _std: Deviation) -> np.ndarray:
         start = listed[-1].stop if listed else 0
         listed.append(Block(name, shape, start, start + math.prod(shape), part))
         return np.empty(0, np.float32)
@@ -84,14 +90,25 @@ def require_params(spec: PolicySpec, params: Params) -> Params:
     return params
 
 
-def build(spec: PolicySpec, make: Callable[[Part, str, tuple[int, ...], float], np.ndarray]) -> Params:
+def build(spec: PolicySpec, make: Callable[[Part, str, tuple[int, ...], Deviation], np.ndarray]) -> Params:
     """The tree of a spec, its arrays made by `make` in θ's order."""
     vision = _vision(spec, partial(make, "vision"))
-    controller = _controller(spec.controller, spec.inputs_size, spec.outputs_size, partial(make, "controller"))
+    controller, low = partial(make, "controller"), partial(make, "low")
+    outputs = spec.outputs_size
     if spec.level is None:
-        return Params(vision, controller, None)
-    low_inputs = spec.level.latent + spec.sensors
-    return Params(vision, controller, _controller(spec.level.low, low_inputs, spec.actions, partial(make, "low")))
+        return Params(vision, _controller(spec.controller, controller, spec.inputs_size, outputs), None)
+    seen = _columns(spec.features_size, 1.0, spec.sensors if spec.level.senses else 0)
+    told = _columns(spec.level.latent, COMMAND_GAIN * math.sqrt(spec.level.latent), spec.sensors)
+    return Params(
+        vision,
+        _controller(spec.controller, controller, spec.controller_inputs_size, outputs, seen),
+        _controller(spec.level.low, low, spec.level.latent + spec.sensors, spec.actions, told),
+    )
+
+
+def _columns(leading: int, gain: float, sensors: int) -> np.ndarray:
+    """The standard deviation of each column of a last layer: leading inputs at a gain, then sensors near zero."""
+    return np.repeat([gain / math.sqrt(max(1, leading)), OUTPUT_GAIN / math.sqrt(max(1, sensors))], [leading, sensors])
 
 
 def _vision(spec: PolicySpec, make: Make) -> RankParams | TransParams | ExactRankParams | LayersParams | None:
@@ -140,8 +157,14 @@ def _rank(vision: Rank, image_shape: tuple[int, int, int], make: Make) -> RankPa
     )
 
 
-def _controller(controller: Controller, inputs: int, outputs: int, make: Make) -> LayersParams | LSTMParams:
+def _controller(
+    controller: Controller, make: Make, inputs: int, outputs: int, deviations: np.ndarray | None = None
+) -> LayersParams | LSTMParams:
+    """A controller's arrays; `deviations` are those of the columns where the inputs go straight to the outputs."""
     match controller:
+        case Linear() if deviations is not None:
+            bias = make("output.bias", (outputs,), 0.0)
+            return LayersParams((Affine(bias, make("output.weight", (outputs, inputs), deviations)),))
         case Linear():
             return LayersParams((_affine(make, "output", inputs, outputs, gain=OUTPUT_GAIN),))
         case MLP(hidden=hidden):

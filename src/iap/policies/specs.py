@@ -27,6 +27,7 @@ __all__ = [
     "Controller",
     "ExactRank",
     "Linear",
+    "Mirror",
     "PolicySpec",
     "Rank",
     "Trans",
@@ -35,7 +36,7 @@ __all__ = [
     "from_json",
     "to_json",
 ]
-MOST_PIXELS = 1 << 26  # far beyond any camera: a spec that came in a file cannot ask for all of the memory
+MOST_PIXELS = 1 << 23  # numbers, eight megapixels of grey: a spec that came in a file cannot ask for all of the memory
 
 
 @dataclass(frozen=True)
@@ -77,16 +78,43 @@ class TwoLevel:
         latent: how many numbers the command has.
         longest_hold: for how many steps at most the high level can hold its command; it chooses from 1 on.
         low: the low level, which has no memory.
+        senses: whether the high level feels the sensors beside what it sees; the low level always does.
     """
 
     latent: int = 2
     longest_hold: int = 10
     low: Linear | MLP = Linear()
+    senses: bool = True
 
     def __post_init__(self) -> None:
         require_count("latent", self.latent)
         require_count("longest_hold", self.longest_hold)
         require_type("low", self.low, Linear, MLP)
+        require_flags(self, "senses")
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """What left and right are: how a mirror changes sensors and actions. What is left empty, the environment tells.
+
+    Attributes:
+        sensors: for each number in the mirror, which number it is out of it, counted from 1; negative if its sign
+            changes.
+        actions: the same for actions.
+        offsets: what is added to each sensor after that; all 0 if not given.
+    """
+
+    sensors: tuple[int, ...] = ()
+    actions: tuple[int, ...] = ()
+    offsets: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("sensors", "actions"):
+            places = getattr(self, name)
+            if sorted(map(abs, places)) != list(range(1, len(places) + 1)):
+                raise ValueError(f"mirror.{name} must hold each of 1 to {len(places)} once, with a sign, not {places}")
+        if self.offsets and len(self.offsets) != len(self.sensors):
+            raise ValueError(f"mirror.offsets must be {len(self.sensors)}, one a sensor, not {len(self.offsets)}")
 
 
 @dataclass(frozen=True)
@@ -104,6 +132,7 @@ class PolicySpec:
         look_every: the image is looked at every so many steps; sensors are felt at each.
         keys_every: keys are refreshed every so many looks, queries at each (Rank only).
         level: None, or a policy of two levels.
+        mirror: None, or what left and right are, for a policy that treats them alike.
     """
 
     image_shape: tuple[int, int, int]
@@ -116,6 +145,7 @@ class PolicySpec:
     look_every: int = 1
     keys_every: int = 1
     level: TwoLevel | None = None
+    mirror: Mirror | None = None
 
     def __post_init__(self) -> None:
         _require_image(self.image_shape)
@@ -126,6 +156,7 @@ class PolicySpec:
         require_type("vision", self.vision, *get_args(Vision))
         require_type("controller", self.controller, *get_args(Controller))
         require_type("level", self.level, TwoLevel, type(None))
+        require_type("mirror", self.mirror, Mirror, type(None))
         if self.keys_every > 1 and not isinstance(self.vision, Rank):
             raise ValueError(f"keys_every must be 1 unless vision is Rank, not {self.keys_every}")
         if self.level is not None and self.look_every > 1:
@@ -146,6 +177,11 @@ class PolicySpec:
     def inputs_size(self) -> int:
         """How many numbers the controller receives: features, then sensors."""
         return self.features_size + self.sensors
+
+    @property
+    def controller_inputs_size(self) -> int:
+        """How many of the inputs the controller receives: all, unless it is a high level that does not feel sensors."""
+        return self.inputs_size if self.level is None or self.level.senses else self.features_size
 
     @property
     def outputs_size(self) -> int:
@@ -173,6 +209,7 @@ KINDS: dict[str, type] = {
     "mlp": MLP,
     "lstm": LSTM,
     "two-level": TwoLevel,
+    "mirror": Mirror,
     "relu": ReLU,
     "softmax": Softmax,
     "positions": Positions,

@@ -1,6 +1,7 @@
 """What a policy carries from step to step, and what it shows of its attention."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -8,8 +9,7 @@ from jaxtyping import Float, Int
 from iap.attention.patches import Grid
 
 
-@dataclass(frozen=True, eq=False)
-class State:
+class State(NamedTuple):
     """All of a policy's memory; a policy never changes one, it makes the next.
 
     Attributes:
@@ -28,14 +28,13 @@ class State:
     readouts: Float[np.ndarray, "n r"]
     hidden: Float[np.ndarray, "2 units"]
     latent: Float[np.ndarray, " latent"]
-    keys: Float[np.ndarray, "L d"] | None = None
+    keys: Float[np.ndarray, "heads D L"] | None = None
     looks: int = 0
     hold: int = 0
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Attention:
+class Attention(NamedTuple):
     """One look, for the eye: the score of each patch, up to one positive factor, and which were chosen, best first."""
 
     scores: Float[np.ndarray, " L"]
@@ -43,3 +42,21 @@ class Attention:
     grid: Grid
     patch: int
     stride: int
+
+
+class Actor(Protocol):
+    """Whatever acts: a policy, or one made of policies. Its states are its own affair, but for their `inputs`."""
+
+    inputs_size: int
+
+    def begin(self, seed: int = 0) -> Any:
+        """The state at the start of an episode."""
+        ...
+
+    def wants_image(self, state: Any) -> bool:
+        """Whether the next step looks at the image."""
+        ...
+
+    def act(self, state: Any, observation: Mapping[str, Any]) -> tuple[Float[np.ndarray, " k"], Any, Attention | None]:
+        """The action in [−1, 1], the next state, and what was attended to (None if nothing was looked at)."""
+        ...

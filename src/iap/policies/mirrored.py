@@ -1,0 +1,99 @@
+"""A policy that does in a mirrored world the mirror image of what it does in this one, whatever its parameters."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from iap.policies.normaliser import Normaliser
+from iap.policies.policy import Policy
+from iap.policies.specs import PolicySpec
+from iap.policies.state import Actor, Attention, State
+from iap.policies.trees import Params
+
+
+class TwoStates(NamedTuple):
+    """The memory of a policy in this world, and in the mirrored one."""
+
+    here: State
+    there: State
+
+    @property
+    def inputs(self) -> Float[np.ndarray, " d"]:
+        """What the controller received in this world."""
+        return self.here.inputs
+
+
+class MirroredPolicy:
+    """Acts on the observation and on its mirror image, and takes the mean of one action and the other mirrored back.
+
+    Robots and their tasks are often symmetric: so a random policy does not veer to one side, evolution need not learn
+    everything twice, and θ is as short as without.
+    """
+
+    def __init__(self, spec: PolicySpec, params: Params, normaliser: Normaliser | None = None) -> None:
+        assert spec.mirror is not None
+        told, needed = (len(spec.mirror.sensors), len(spec.mirror.actions)), (spec.sensors, spec.actions)
+        if told != needed:
+            raise ValueError(f"mirror must tell of {needed} sensors and actions, not of {told}")
+        self.spec = spec
+        self._policy = Policy(spec, params, normaliser)
+        self.inputs_size = self._policy.inputs_size
+        self._mirror_sensors = SignedOrder(spec.mirror.sensors, spec.mirror.offsets)
+        self._mirror_action = SignedOrder(spec.mirror.actions)
+
+    def begin(self, seed: int = 0) -> TwoStates:
+        """The states at the start of an episode."""
+        return TwoStates(self._policy.begin(seed), self._policy.begin(seed))
+
+    def wants_image(self, state: TwoStates) -> bool:
+        """Whether the next step looks at the image, in this world or the other."""
+        return self._policy.wants_image(state.here) or self._policy.wants_image(state.there)
+
+    def act(
+        self, state: TwoStates, observation: Mapping[str, Any]
+    ) -> tuple[Float[np.ndarray, " k"], TwoStates, Attention | None]:
+        """The action in [−1, 1], the next states, and what was attended to in both worlds, drawn in this one."""
+        image, sensors = observation["image"], observation["sensors"]
+        mirrored = {
+            "image": image[:, ::-1] if isinstance(image, np.ndarray) else image,
+            "sensors": self._mirror_sensors(np.asarray(sensors, np.float32)),
+        }
+        action, here, seen = self._policy.act(state.here, observation)
+        action_there, there, seen_there = self._policy.act(state.there, mirrored)
+        both = (action + self._mirror_action(action_there)) / 2
+        return both, TwoStates(here, there), _both(seen, seen_there)
+
+
+class SignedOrder:
+    """What a mirror does to a vector: numbers change places, signs, and what they are counted from."""
+
+    def __init__(self, signed: tuple[int, ...], offsets: tuple[float, ...] = ()) -> None:
+        numbers = np.array(signed, np.int64)
+        self._places = np.abs(numbers) - 1
+        self._signs = np.sign(numbers).astype(np.float32)
+        self._offsets = np.array(offsets or np.zeros(len(numbers)), np.float32)
+
+    def __call__(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """The vector in the mirror."""
+        return x[self._places] * self._signs + self._offsets
+
+
+def _both(here: Attention | None, there: Attention | None) -> Attention | None:
+    """What was attended to in either world."""
+    if there is not None:
+        rows, columns = there.grid.rows, there.grid.columns
+        scores = there.scores.reshape(rows, columns)[:, ::-1].ravel()
+        row, column = np.divmod(there.chosen, columns)
+        there = there._replace(scores=scores, chosen=row * columns + columns - 1 - column)
+    if here is None or there is None:
+        return here or there
+    chosen = np.stack([here.chosen, there.chosen], axis=1).ravel()  # in turns: best first
+    first = np.sort(np.unique(chosen, return_index=True)[1])
+    return here._replace(scores=here.scores + there.scores, chosen=chosen[first])
+
+
+def policy_of(spec: PolicySpec, params: Params, normaliser: Normaliser | None = None) -> Actor:
+    """The policy that a spec asks for."""
+    return (Policy if spec.mirror is None else MirroredPolicy)(spec, params, normaliser)
