@@ -4,7 +4,7 @@ import math
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import gymnasium
 import numpy as np
@@ -12,8 +12,9 @@ from jaxtyping import Float
 
 from iap.attention.arrays import require_count
 from iap.envs.contract import action_count, make_env
-from iap.policies import Moments, Normaliser, Policy, PolicySpec, init, unflatten
+from iap.policies import Actor, Moments, Normaliser, PolicySpec, init, policy_of, unflatten
 from iap.rollouts.episodes import Episode, NotFiniteError, one_thread, run_episode
+from iap.rollouts.other_frames import Frames, run_with_other_frames
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,17 @@ class Job:
         env: where to act.
         policy: who acts, but for θ.
         max_steps: when an episode is cut off; None leaves that to the environment.
+        frames: what the policy is shown: its own frames, or as a control those of another moment.
     """
 
     env: EnvSpec
     policy: PolicySpec
     max_steps: int | None = None
+    frames: Frames = "own"
 
     def __post_init__(self) -> None:
+        if self.frames not in get_args(Frames):
+            raise ValueError(f"frames must be one of {', '.join(get_args(Frames))}, not {self.frames!r}")
         if self.max_steps is not None:
             require_count("max_steps", self.max_steps)
 
@@ -57,6 +62,7 @@ class Runner:
 
     def __init__(self, job: Job) -> None:
         self.job = job
+        self._built: tuple[np.ndarray, Normaliser | None, Actor] | None = None
         self.env = job.env.make()
         try:
             _check_fit(job.policy, self.env)
@@ -71,8 +77,10 @@ class Runner:
         try:
             if not np.isfinite(theta).all():
                 raise NotFiniteError("theta holds NaN or infinity")
-            policy = Policy(self.job.policy, unflatten(self.job.policy, theta), normaliser)
-            return run_episode(self.env, policy, seed, self.job.max_steps)
+            policy = self._policy(theta, normaliser)
+            if self.job.frames == "own":
+                return run_episode(self.env, policy, seed, self.job.max_steps)
+            return run_with_other_frames(self.env, policy, seed, self.job.frames, self.job.max_steps)
         except NotFiniteError as error:
             return failed_episode(self.job, seed, str(error))
 
@@ -80,10 +88,20 @@ class Runner:
         """Let go of the environment."""
         self.env.close()
 
+    def _policy(self, theta: Float[np.ndarray, " p"], normaliser: Normaliser | None) -> Actor:
+        """The policy of this θ: that of the last episode, which holds no memory of it, if θ is the same."""
+        if self._built is not None:
+            last_theta, last_normaliser, policy = self._built
+            if normaliser is last_normaliser and np.array_equal(theta, last_theta):
+                return policy
+        policy = policy_of(self.job.policy, unflatten(self.job.policy, theta), normaliser)
+        self._built = theta.copy(), normaliser, policy
+        return policy
+
     def _compile(self) -> None:
         """Act once, on nothing: what has to be compiled for it should not take an episode's time."""
         spaces: Any = self.env.observation_space
-        policy = Policy(self.job.policy, init(self.job.policy, 0))
+        policy = policy_of(self.job.policy, init(self.job.policy, 0))
         policy.act(policy.begin(), {name: np.zeros(space.shape, space.dtype) for name, space in spaces.items()})
 
 

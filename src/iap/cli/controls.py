@@ -1,0 +1,51 @@
+"""`iap controls`: whether a return comes of seeing."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+from iap.cli.terminal import save
+from iap.cli.where import Where
+
+
+@dataclass(frozen=True)
+class Controls:
+    """Compare a policy with itself under zero action, before training, with wrong frames, with random attention.
+
+    Example: iap controls zoo:seek --episodes 100
+    """
+
+    policy: tyro.conf.Positional[str]
+    """A policy file, a run's folder, or zoo:NAME."""
+    blind: str | None = None
+    """A policy trained the same way without an image (iap train … --vision blind), to stand beside the others."""
+    episodes: int = 100
+    """Of each control, the same for all; the i-th has seed SEED + i."""
+    seed: int = 0
+    """Of the first episode."""
+    json: Path | None = None
+    """Write the rows here as JSON; - for standard output."""
+    where: Annotated[Where, tyro.conf.arg(name="")] = Where()
+    plot = None
+
+    def run(self, console: Console) -> None:
+        """Run all controls and show them in a table."""
+        from iap.experiments.controls import run_controls
+        from iap.experiments.evaluate import find_policy
+        from iap.experiments.reports import plain_table
+
+        policy, _ = find_policy(self.policy)
+        blind = None if self.blind is None else find_policy(self.blind)[0]
+        with console.status(f"{self.episodes} episodes of each control") as status:
+
+            def report(row: dict[str, Any]) -> None:
+                status.update(f"{row['control']}: {row['mean']:.4g}; {self.episodes} episodes of the next")
+
+            rows = run_controls(policy, self.where.open, self.episodes, self.seed, blind, report)
+        shown = [{key: value for key, value in row.items() if key not in ("seed", "failed")} for row in rows]
+        seeds = f"seeds {self.seed} to {self.seed + self.episodes - 1}"
+        console.print(plain_table(shown, f"{policy.env_id}, {seeds}"))
+        save(console, rows, self.json)

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from iap.experiments.controls import run_controls, swapped_attention
+from iap.experiments.evaluate import evaluate, find_policy, job_of
+from iap.policies import blocks
+from iap.rollouts import InlinePool
+
+EPISODES = 20
+
+
+@pytest.fixture(scope="module")
+def seek():
+    return find_policy("zoo:seek")[0]
+
+
+@pytest.fixture(scope="module")
+def rows(seek):
+    return {row["control"]: row for row in run_controls(seek, InlinePool, EPISODES, seed=7)}
+
+
+def test_every_control_is_there(rows):
+    expected = ["trained", "zero action", "initial", "foreign frames", "shuffled frames", "swapped attention"]
+    assert list(rows) == expected
+    assert all(row["episodes"] == EPISODES and row["failed"] == 0 for row in rows.values())
+
+
+def test_the_policy_itself_is_what_evaluation_says(rows, seek):
+    with InlinePool(job_of(seek)) as pool:
+        assert rows["trained"]["mean"] == evaluate(seek, pool, EPISODES, seed=7)["mean"]
+    assert rows["trained"]["share"] == 1
+
+
+@pytest.mark.parametrize("control", ["zero action", "initial", "foreign frames", "shuffled frames"])
+def test_a_policy_that_must_see_is_nothing_without_its_own_frames_or_training(rows, control):
+    assert rows[control]["mean"] < 0.2 * rows["trained"]["mean"]
+
+
+def test_swapped_attention_changes_nothing_but_queries_and_keys(seek):
+    swapped = swapped_attention(seek, draws=3)
+    assert swapped is not None
+    for block in blocks(seek.spec):
+        same = np.array_equal(swapped[0, block.start : block.stop], seek.theta[block.start : block.stop])
+        assert same == (block.name.split(".")[0] not in ("query", "key"))
+    assert not np.array_equal(swapped[0], swapped[1])
+
+
+def test_a_blind_policy_can_stand_beside(seek):
+    rows = run_controls(seek, InlinePool, 2, seed=0, blind=seek)
+    assert rows[-2]["control"] == "blind"
+    assert rows[-2]["mean"] == rows[0]["mean"]
+
+
+def test_seeds_of_training_are_refused(seek):
+    with pytest.raises(ValueError, match="seed must be"):
+        run_controls(seek, InlinePool, 2, seed=1 << 30)
