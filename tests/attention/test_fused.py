@@ -106,6 +106,24 @@ def test_a_ranker_gives_the_same_scores_again_after_another_image():
     np.testing.assert_array_equal(ranker(first).values, before.values)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("heads", "normalise_rows"), [(None, False), (None, True), (3, True)])
+def test_keys_of_one_image_are_scored_by_the_queries_of_another(kernel, heads, normalise_rows):
+    rng = np.random.default_rng(0)
+    queries, keys = layers(rng, 12, 5, heads)
+    ranker = fold(kernel, queries, keys, (24, 32, 3), patch=2, stride=2, normalise_rows=normalise_rows)
+    before, now = rng.integers(0, 256, (2, 24, 32, 3), dtype=np.uint8)
+    grid = grid_of(24, 32, 2, 2)
+    placed = [place(extract(as_pixels(image), 2, 2), grid, Positions()) for image in (now, before)]
+    features = featurise(kernel, project(placed[0], *queries), project(placed[1], *keys))
+    wanted = relative(rank_scores(*features, normalise_rows=normalise_rows))
+    stored = ranker.keys_of(before)
+    ranker(now)
+    np.testing.assert_allclose(relative(ranker(now, stored)), wanted, atol=2e-3)
+    np.testing.assert_array_equal(ranker(now, ranker.keys_of(now)).values, ranker(now).values)
+    np.testing.assert_array_equal(ranker.values(now, stored), ranker(now, stored).values)
+
+
 def test_an_image_that_is_not_contiguous_is_read_right():
     rng = np.random.default_rng(0)
     queries, keys = layers(rng, 12, 4)
@@ -206,6 +224,11 @@ def test_bad_arguments_are_named(change, error, message):
 def test_bad_images_are_named(image, error, message):
     with pytest.raises(error, match=message):
         fold(**good())(image)
+
+
+def test_keys_of_another_ranker_are_refused():
+    with pytest.raises(ValueError, match=r"keys must be of shape \(1, 4, 192\), as keys_of gives them, not \(4, 192\)"):
+        fold(**good())(np.zeros((24, 32, 3), np.uint8), np.zeros((4, 192), np.float32))
 
 
 def test_the_grid_of_the_ranker_is_that_of_its_patches():

@@ -39,11 +39,23 @@ def test_the_best_are_best_first_and_ties_go_to_the_lower_index(library):
     check()
 
 
-@given(SCORES, st.data())
-def test_partition_and_sort_choose_alike(scores, data):
-    """NumPy partitions a single image's scores and sorts those of a batch: one and the same choice."""
+@given(st.lists(LEVELS, min_size=1, max_size=90), st.booleans(), st.data())
+def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
+    """Few of a single image's scores are kept in order, many are partitioned, and those of a batch are sorted."""
+    scores = np.array(levels, np.float32)[:: -1 if reverse else 1]
     keep = data.draw(st.integers(1, len(scores)))
-    np.testing.assert_array_equal(top(scores, keep), top(scores[None], keep)[0])
+    chosen = top(scores, keep)
+    np.testing.assert_array_equal(chosen, top(scores[None], keep)[0])
+    assert chosen.dtype == np.int64
+
+
+@pytest.mark.parametrize("keep", [1, 5, 40, 50])
+@pytest.mark.parametrize("place", [0, 30, 49])
+def test_a_score_that_is_no_number_is_found_wherever_it_is(keep, place):
+    scores = np.linspace(1, 0, 50, dtype=np.float32)
+    scores[place] = np.nan
+    with pytest.raises(ValueError, match="scores must not hold NaN"):
+        top(scores, keep)
 
 
 def test_many_scores_without_ties_are_sorted_the_same_in_every_library(library):

@@ -58,16 +58,16 @@ def test_commands_of_different_lengths_occur():
     assert len(lengths) > 1
 
 
-@given(st.floats(-20, 20), st.integers(1, 12))
+@given(st.floats(-1, 1), st.integers(1, 12))
 def test_durations_run_from_one_to_the_longest(output, longest):
     command = command_of(np.array([0.3, output], np.float32), longest)
     assert 1 <= command.hold_steps <= longest
-    assert abs(command.hold_steps - (1 + (longest - 1) * (np.tanh(output) + 1) / 2)) <= 0.5 + 1e-5
-    assert command.latent.tolist() == np.tanh(np.array([0.3], np.float32)).tolist()
+    assert abs(command.hold_steps - (1 + (longest - 1) * (output + 1) / 2)) <= 0.5 + 1e-5
+    assert command.latent.tolist() == np.array([0.3], np.float32).tolist()
 
 
 def test_both_ends_of_the_durations_can_be_reached():
-    assert [command_of(np.array([x], np.float32), 10).hold_steps for x in (-9, 0, 9)] == [1, 5, 10]
+    assert [command_of(np.array([x], np.float32), 10).hold_steps for x in (-1, 0, 1)] == [1, 5, 10]
 
 
 def test_the_low_level_acts_on_the_command_and_on_the_sensors_of_this_step():

@@ -95,7 +95,7 @@ def test_parameters_do_not_change_with_the_theta_they_came_from():
 
 
 def test_a_huge_spec_lists_its_blocks_without_making_them():
-    huge = replace(SPEC, image_shape=(4096, 4096, 3), controller=LSTM(1 << 40), vision=Rank(masked=True))
+    huge = replace(SPEC, image_shape=(1024, 1024, 3), controller=LSTM(1 << 40), vision=Rank(masked=True))
     assert blocks(huge)[-1].stop > 1 << 60
     with pytest.raises(ValueError, match="theta must be of shape"):
         unflatten(huge, np.zeros(3))

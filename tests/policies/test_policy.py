@@ -1,7 +1,7 @@
 import copy
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ SPEC = PolicySpec((8, 8, 3), sensors=2, actions=2, vision=Rank(patch=2, stride=2
 
 
 def same(a: State, b: State) -> bool:
-    return all(np.array_equal(getattr(a, field.name), getattr(b, field.name)) for field in fields(State))
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in State._fields)
 
 
 @given(specs(), st.integers(0, 99))

@@ -2,11 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from gymnasium.wrappers import TransformObservation
 from hazards import Hazard
 from rollout_cases import job_of, normaliser_of, spec_of, thetas_of
 
 from iap.policies import Blind, Linear, Moments, Policy, PolicySpec, TwoLevel, blocks, unflatten
-from iap.rollouts import EnvSpec, Job, NotFiniteError, run_episode
+from iap.rollouts import EnvSpec, Job, NotFiniteError, jobs, run_episode
 from iap.rollouts.jobs import Runner
 
 
@@ -118,9 +119,9 @@ def test_a_reward_that_is_not_finite_is_an_error_that_says_so(trouble):
 
 def test_an_action_that_is_not_finite_is_an_error_that_says_so():
     spec = spec_of(vision=Blind())
-    huge = np.full(blocks(spec)[-1].stop, 3e38, np.float32)
-    with np.errstate(all="ignore"), pytest.raises(NotFiniteError, match=r"action at step \d is not finite"):
-        run_episode(Hazard(), Policy(spec, unflatten(spec, huge)), 7)
+    numb = TransformObservation(Hazard(), lambda seen: seen | {"sensors": np.full(3, np.nan, np.float32)}, None)
+    with pytest.raises(NotFiniteError, match="action at step 0 is not finite"):
+        run_episode(numb, policy_of(spec), 7)
 
 
 @pytest.mark.parametrize("theta", [math.nan, math.inf])
@@ -145,6 +146,23 @@ def test_an_episode_depends_on_nothing_that_happened_before():
     assert first.moments.m2.tobytes() == second.moments.m2.tobytes()
     assert first.total != runner.run(theta, 5).total  # without the normaliser
     assert first.total != runner.run(theta, 6, normaliser_of(job)).total
+
+
+def test_a_policy_is_built_once_for_all_episodes_of_a_theta(monkeypatch):
+    built = []
+    monkeypatch.setattr(jobs, "policy_of", lambda *arguments: built.append(arguments) or Policy(*arguments))
+    job = job_of()
+    runner, normaliser = Runner(job), normaliser_of(job)
+    built.clear()
+    theta, other = thetas_of(job, 2)
+    for seed in range(3):
+        runner.run(theta.copy(), seed, normaliser)
+    assert len(built) == 1
+    theta[0] += 1
+    runner.run(theta, 0, normaliser)
+    runner.run(theta, 0)
+    runner.run(other, 0)
+    assert len(built) == 4
 
 
 @pytest.mark.parametrize("wrong", [{"image_shape": (8, 9, 1)}, {"sensors": 4}, {"actions": 3}])

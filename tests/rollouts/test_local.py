@@ -196,3 +196,10 @@ def test_a_worker_is_small_and_has_one_thread_and_a_core_of_its_own(tmp_path):
     assert told["cores"] == 1
     assert not {"jax", "jaxlib", "torch", "ray", "matplotlib", "pytest"} & {*told["loaded"]}
     assert told["limits"].items() >= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "LP_NUM_THREADS": "0"}.items()
+
+
+def test_workers_run_on_the_cores_they_are_told(truth):
+    core = max(os.sched_getaffinity(0))
+    with LocalPool(job_of(), 2, cores=[core]) as pool:
+        assert bits(pool.evaluate(thetas_of(job_of()), SEEDS)) == truth
+        assert [psutil.Process(pid).cpu_affinity() for pid in workers()] == [[core], [core]]

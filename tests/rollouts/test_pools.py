@@ -91,6 +91,10 @@ def test_wrong_arguments_are_named():
         LocalPool(job, 1, retries=-1)
     with pytest.raises(ValueError, match="timeout_s must be more than 0"):
         LocalPool(job, 1, timeout_s=0)
+    with pytest.raises(ValueError, match="cores must name at least one core"):
+        LocalPool(job, 1, cores=[])
+    with pytest.raises(ValueError, match="cores must be at least 0, not -1"):
+        LocalPool(job, 1, cores=[-1])
     with InlinePool(job) as pool:
         with pytest.raises(ValueError, match=r"thetas must be \(n, \d+\) for this policy, not of shape \(4, 3\)"):
             pool.evaluate(np.zeros((4, 3), np.float32), SEEDS)

@@ -7,17 +7,19 @@ of the column, shrink to one share a row and one a column.
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from iap.attention.arrays import Scaled, require_count, require_finite, require_floats
 from iap.attention.features import Kernel, ReLU, Softmax, draw_projections, favor_plus_plus_parameter
-from iap.attention.fused_loops import halve_norms, project_image, put_on_sphere
+from iap.attention.fused_loops import halve_norms, project_image, put_on_sphere, rank_image_relu
 from iap.attention.fused_passes import (
     LOG2E,
     NO_WEIGHTS,
     ROOT,
+    Binary,
     Features,
     PositiveFeatures,
     ReLUFeatures,
@@ -30,6 +32,8 @@ from iap.attention.ranking import check_pooling
 
 LANES = 4  # dimensions are padded to multiples of this, for the compiled loops
 LARGEST_SQUARE = 1e36  # of anything on the way, well below where float32 overflows
+BYTES = np.dtype(np.uint8)
+QUERIES, KEYS = 0, 1  # the two sides of the working memory
 UNROLLED_STEP = 16  # up to how many numbers from patch to patch strided reads are compiled for
 
 
@@ -43,8 +47,8 @@ class Layer(NamedTuple):
 class _Pixels(NamedTuple):
     """What images of one dtype need: x = weights·patch + row share + column share."""
 
-    weights: np.ndarray  # (groups·D, c): queries and keys of each head in turn
-    row_shares: np.ndarray  # (groups·D, rows)
+    weights: np.ndarray  # (2·heads·D, c): queries of all heads, then keys
+    row_shares: np.ndarray  # (2·heads·D, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,51 +74,110 @@ class FusedRanker:
     _x: np.ndarray = field(repr=False)
     _half_norms: np.ndarray = field(repr=False)
 
-    def __call__(self, image: np.ndarray) -> Scaled:
-        """r of each patch, (L,), or (heads, L) if the weights have heads, with one scale each."""
-        image = self._check(image)
-        self._project(image)
-        groups = list(zip(self._x, self._half_norms, strict=True))
-        ranked = [self._rank(queries, keys) for queries, keys in zip(groups[::2], groups[1::2], strict=True)]
+    def __call__(self, image: np.ndarray, keys: np.ndarray | None = None) -> Scaled:
+        """r of each patch, (L,), or (heads, L) if the weights have heads, with one scale each.
+
+        With `keys`, which `keys_of` gave of an image before, those are scored by the queries of this one.
+        """
+        ranked = self._ranked(image, keys)
+        values, log_scales = [r.values for r in ranked], [self._log_scale(r.exponents) for r in ranked]
         if self.heads is None:
-            return ranked[0]
-        return Scaled(np.stack([r.values for r in ranked]), np.stack([r.log_scale for r in ranked]))
+            return Scaled(values[0], log_scales[0])
+        return Scaled(np.stack(values), np.stack(log_scales))
+
+    def values(self, image: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
+        """The scores without their scales: enough to tell the better patch, and sooner to be had."""
+        ranked = self._ranked(image, keys)
+        return ranked[0].values if self.heads is None else np.stack([r.values for r in ranked])
+
+    def keys_of(self, image: np.ndarray) -> np.ndarray:
+        """The keys of an image, (heads, D, L), to be stored for later images."""
+        self._project(self._check(image), KEYS)
+        return self._x[KEYS].copy()
+
+    def _ranked(self, image: np.ndarray, keys: np.ndarray | None) -> list[Binary]:
+        image = self._check(image)
+        if keys is None and self._in_one_go:
+            folded = self._bytes if image.dtype == BYTES else self._floats
+            x = self._x.reshape(-1, self.grid.patches)
+            shares = folded.row_shares, self._column_shares
+            ranked = rank_image_relu(
+                image, self.patch, self.stride, self._steps, folded.weights, *shares, x, self._pooling
+            )
+            return [Binary(*ranked)]
+        if keys is None:
+            self._project(image, QUERIES, KEYS)
+        else:
+            self._project(image, QUERIES)
+            self._recall(keys)
+        return [self._rank(head) for head in range(self.heads or 1)]
 
     def _check(self, image: np.ndarray) -> np.ndarray:
+        if isinstance(image, np.ndarray) and image.dtype == BYTES and image.shape == self.image_shape:
+            return np.ascontiguousarray(image)
         if not isinstance(image, np.ndarray):
             raise TypeError(f"image must be a NumPy array, not {type(image).__name__}")
         if image.dtype not in (np.uint8, np.float32, np.float64):
             raise TypeError(f"image must be uint8, float32 or float64, not {image.dtype}")
         if image.shape != self.image_shape:
             raise ValueError(f"image must be of shape {self.image_shape}, not {image.shape}")
-        if image.dtype == np.uint8:
-            return np.ascontiguousarray(image)
         image = np.ascontiguousarray(image, np.float32)
-        if not float(np.vdot(image, image)) < _largest_square(self._floats.weights):
+        if not float(np.vdot(image, image)) < self._largest_square:
             require_finite("image", image)
             raise ValueError(f"image holds values too large for float32 scores, up to {np.abs(image).max()}")
         return image
 
-    def _project(self, image: np.ndarray) -> None:
-        folded = self._bytes if image.dtype == np.uint8 else self._floats
-        step = self.stride * image.shape[2]
-        steps = (0,) * step if step <= UNROLLED_STEP else ()
-        flat = self._x.reshape(-1, self.grid.patches)
-        project_image(
-            image, self.patch, self.stride, steps, folded.weights, folded.row_shares, self._column_shares, flat
-        )
-        if isinstance(self.kernel, Softmax):
-            for x, half_norms in zip(self._x, self._half_norms, strict=True):
-                halve_norms(x, half_norms)
-                if self.kernel.normalised:
-                    put_on_sphere(x, half_norms, np.float32(ROOT * self.d**0.25))
+    @cached_property
+    def _in_one_go(self) -> bool:
+        """Whether one compiled call does it all: the usual case, in which the calls would take as long as the work."""
+        return isinstance(self.kernel, ReLU) and self.heads is None and not self.normalise_rows
 
-    def _rank(self, queries: tuple[np.ndarray, np.ndarray], keys: tuple[np.ndarray, np.ndarray]) -> Scaled:
+    @cached_property
+    def _steps(self) -> tuple[int, ...]:
+        """As many zeros as there are numbers from patch to patch: see `project_image`."""
+        step = self.stride * self.image_shape[2]
+        return (0,) * step if step <= UNROLLED_STEP else ()
+
+    @cached_property
+    def _largest_square(self) -> float:
+        """What the squares of a float image may sum up to."""
+        return _largest_square(self._floats.weights)
+
+    def _project(self, image: np.ndarray, *sides: int) -> None:
+        """Fill the working memory of these sides, in order, with the image's queries or keys."""
+        folded = self._bytes if image.dtype == BYTES else self._floats
+        x = self._x[sides[0] : sides[-1] + 1].reshape(-1, self.grid.patches)
+        rows = slice(sides[0] * (len(folded.weights) // 2), (sides[-1] + 1) * (len(folded.weights) // 2))
+        shares = folded.row_shares[rows], self._column_shares[rows]
+        project_image(image, self.patch, self.stride, self._steps, folded.weights[rows], *shares, x)
+        if isinstance(self.kernel, Softmax):
+            for side in sides:
+                self._measure(side, on_sphere=self.kernel.normalised)
+
+    def _recall(self, keys: np.ndarray) -> None:
+        """Fill the working memory with stored keys."""
+        if keys.shape != self._x[KEYS].shape:
+            raise ValueError(f"keys must be of shape {self._x[KEYS].shape}, as keys_of gives them, not {keys.shape}")
+        self._x[KEYS] = keys
+        if isinstance(self.kernel, Softmax):
+            self._measure(KEYS, on_sphere=False)  # those that belong there have been put there
+
+    def _measure(self, side: int, *, on_sphere: bool) -> None:
+        for x, half_norms in zip(self._x[side], self._half_norms[side], strict=True):
+            halve_norms(x, half_norms)
+            if on_sphere:
+                put_on_sphere(x, half_norms, np.float32(ROOT * self.d**0.25))
+
+    def _rank(self, head: int) -> Binary:
+        x, half_norms = self._x, self._half_norms
+        queries, keys = (x[QUERIES, head], half_norms[QUERIES, head]), (x[KEYS, head], half_norms[KEYS, head])
         features = self._features or self._favor_plus_plus(queries, keys)
-        scores = rank(features, queries, keys, self._pooling, self.normalise_rows)
+        return rank(features, queries, keys, self._pooling, self.normalise_rows)
+
+    def _log_scale(self, exponents: np.ndarray) -> np.ndarray:
+        """The scale of what `_rank` gave, with the constants of φ and of the mean."""
         constant = self.grid.patches if self.normalise_rows else self.grid.patches * _copies(self.kernel)
-        log_scale = scores.exponents / LOG2E - math.log(constant)
-        return Scaled(scores.values, log_scale.astype(np.float32))
+        return (exponents / LOG2E - math.log(constant)).astype(np.float32)
 
     def _favor_plus_plus(self, queries: tuple[np.ndarray, ...], keys: tuple[np.ndarray, ...]) -> PositiveFeatures:
         assert isinstance(self.kernel, Softmax)
@@ -153,7 +216,7 @@ def fold(
     seen = weights[:, :pixels]
     if 255.0**2 * pixels > _largest_square(seen):
         raise ValueError(f"weights are too large for float32 scores, up to {np.abs(queries.weights).max()}")
-    groups = 2 * (heads or 1)
+    each = (2, heads or 1)  # queries and keys of each head
     return FusedRanker(
         kernel=kernel,
         image_shape=(height, width, channels),
@@ -168,8 +231,8 @@ def fold(
         _floats=_Pixels(_floats32(seen), _floats32(row_shares)),
         _column_shares=_floats32(column_shares),
         _features=_fixed_features(kernel, d),
-        _x=np.empty((groups, len(weights) // groups, grid.patches), np.float32),
-        _half_norms=np.empty((groups, grid.patches), np.float32),
+        _x=np.empty((*each, len(weights) // math.prod(each), grid.patches), np.float32),
+        _half_norms=np.empty((*each, grid.patches), np.float32),
     )
 
 
@@ -189,7 +252,7 @@ def _check_layers(queries: Layer, keys: Layer, width: int) -> tuple[int | None, 
 
 
 def _stack(kernel: Kernel, queries: Layer, keys: Layer) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (groups·D, e) and biases (groups·D, 1) of all queries and keys, with the kernel's scale in them."""
+    """Weights (2·heads·D, e) and biases (2·heads·D, 1), queries before keys, with the kernel's scale in them."""
     d = queries.weights.shape[-1]
     scale = 1.0 if isinstance(kernel, ReLU) else ROOT * d**-0.25
     padding = -d % LANES
@@ -200,11 +263,11 @@ def _stack(kernel: Kernel, queries: Layer, keys: Layer) -> tuple[np.ndarray, np.
         weights.append(np.pad(scale * w, ((0, 0), (0, 0), (0, padding))).swapaxes(1, 2))
         biases.append(np.pad(scale * b, ((0, 0), (0, 0), (0, padding))).swapaxes(1, 2))
     width = weights[0].shape[-1]
-    return np.stack(weights, axis=1).reshape(-1, width), np.stack(biases, axis=1).reshape(-1, 1)
+    return np.concatenate(weights).reshape(-1, width), np.concatenate(biases).reshape(-1, 1)
 
 
 def _shares(weights: np.ndarray, pixels: int, grid: Grid, positions: Positions) -> tuple[np.ndarray, np.ndarray]:
-    """W·position as one share a row of patches and one a column, (groups·D, rows) and (groups·D, columns)."""
+    """W·position as one share a row of patches and one a column, (2·heads·D, rows) and (…, columns)."""
     if positions.mode == "none":
         return np.zeros((len(weights), grid.rows)), np.zeros((len(weights), grid.columns))
     placing = positions.scale * (weights[:, pixels:] if positions.mode == "concat" else weights)

@@ -280,3 +280,24 @@ def times_powers_of_two(values, exponents):
     """values·2^exponents, in place; exponents are at most 127."""
     for j in range(len(values)):
         values[j] *= exp2(exponents[j])
+
+
+@njit(error_model="numpy", cache=True)
+def rank_relu(queries, keys, weights):
+    """Pool and score with relu features, the largest score made 1 (all 0 if all are); and log₂ of what it was."""
+    scores, exponent = np.empty(keys.shape[1], np.float32), np.zeros(1, np.float32)
+    score_relu(keys, pool_relu(queries, weights).astype(np.float32), scores)
+    _, largest = extreme_sizes(scores)
+    if largest > 0:
+        exponent[0] = math.log2(np.float64(largest))
+        for j in range(len(scores)):
+            scores[j] /= largest
+    return scores, exponent
+
+
+@njit(error_model="numpy", cache=True)
+def rank_image_relu(image, patch, stride, steps, weights, row_shares, column_shares, x, pooling):
+    """`project_image`, then `rank_relu` of its first half, the queries, and the second, the keys."""
+    project_image(image, patch, stride, steps, weights, row_shares, column_shares, x)
+    half = len(x) // 2
+    return rank_relu(x[:half], x[half:], pooling)

@@ -18,6 +18,7 @@ from iap.attention.fused_loops import (
     pool_positive,
     pool_relu,
     pool_trigonometric,
+    rank_relu,
     score_positive,
     score_relu,
     score_trigonometric,
@@ -131,6 +132,8 @@ def rank(  # one head
     normalise_rows: bool,
 ) -> Binary:
     """P·A without the constants of φ, or with rows that sum to one: two more passes of the same kind."""
+    if isinstance(features, ReLUFeatures) and not normalise_rows:
+        return Binary(*rank_relu(queries[0], keys[0], pooling))
     weights = Binary(pooling, ONES.exponents)
     if normalise_rows:
         sums, exponents = features.score(*queries, features.pool(*keys), each=True)

@@ -6,16 +6,33 @@ from jaxtyping import Float, Int
 from iap.attention.arrays import Array, is_known_false, namespace, require_count, require_finite, require_floats
 from iap.attention.features import Kernel
 
+FEW = 32  # patches that are kept in order while the scores of an image pass by: with more, partitioning is faster
+
 
 def top(scores: Float[Array, "*batch L"], keep: int) -> Int[Array, "*batch l"]:
     """The indices of the `keep` largest scores, best first; of equal scores, the patch that comes first."""
+    if isinstance(scores, np.ndarray) and scores.ndim == 1 and scores.dtype == np.float32:
+        return top_of_image(scores, _check_keep(keep, scores))
     xp = namespace(scores=require_floats("scores", scores, least_rank=1))
     _check_keep(keep, scores)
     if is_known_false(~xp.isnan(scores).any()):
         raise ValueError("scores must not hold NaN")
-    if isinstance(scores, np.ndarray) and scores.ndim == 1 and keep < len(scores):
-        return _top_by_partition(scores, keep)
     return xp.argsort(-scores, axis=-1, stable=True)[..., :keep]
+
+
+def top_of_image(scores: Float[np.ndarray, " L"], keep: int) -> Int[np.ndarray, " l"]:
+    """`top` of one image's float32 scores, without sorting all patches; `keep` is not checked."""
+    if keep <= FEW:
+        from iap.attention.selection_loops import best_first  # whoever selects nothing need not load a compiler
+
+        return best_first(scores, keep)
+    if np.isnan(scores).any():
+        raise ValueError("scores must not hold NaN")
+    threshold = np.partition(scores, -keep)[-keep]
+    above = np.flatnonzero(scores > threshold)
+    level = np.flatnonzero(scores == threshold)[: keep - len(above)]
+    chosen = np.concatenate([above, level])
+    return chosen[np.argsort(-scores[chosen], kind="stable")]
 
 
 def sample(
@@ -68,14 +85,5 @@ def check_samplable(kernel: Kernel) -> None:
         )
 
 
-def _check_keep(keep: int, scores: Array) -> None:
-    require_count("keep", keep, most=scores.shape[-1], why=" (the number of patches)")
-
-
-def _top_by_partition(scores: np.ndarray, keep: int) -> np.ndarray:
-    """`top` without sorting all patches."""
-    threshold = np.partition(scores, -keep)[-keep]
-    above = np.flatnonzero(scores > threshold)
-    level = np.flatnonzero(scores == threshold)[: keep - len(above)]
-    chosen = np.concatenate([above, level])
-    return chosen[np.argsort(-scores[chosen], kind="stable")]
+def _check_keep(keep: int, scores: Array) -> int:
+    return require_count("keep", keep, most=scores.shape[-1], why=" (the number of patches)")

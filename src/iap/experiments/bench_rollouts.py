@@ -1,75 +1,116 @@
-"""How much of the bare environment's speed training keeps, and what a second worker brings."""
+"""How much of the bare environment's speed training keeps, and what a second worker brings.
+
+All is measured in turns, again and again, by one process that has one core: it steps the bare environment with random
+actions; it trains with one worker on that same core, so that what asking and telling take counts too; and it trains
+with two workers, the second on a core of its own. The slow drift of a computer's speed so falls on all alike.
+"""
 
 import json
+import os
 import sys
 import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import numpy as np
 
-from iap.envs.contract import to_action
-from iap.evolution import ask, tell
+from iap.envs.contract import action_map
 from iap.experiments.config import TrainConfig, config_from_json, config_to_json, fitted_to_env
 from iap.experiments.one_core import answer, on_one_core
-from iap.experiments.train import begin, gather, mean_return
+from iap.experiments.train import begin, step
 from iap.rollouts import LocalPool, Pool
+from iap.rollouts.pools import ONE_CORE
 
-BARE_SECONDS = 10.0
+ROUNDS = 4
+TURN_S = 6.0  # at least, of each of the three in a round
+WAYS = ("bare", "one_worker", "two_workers")
+NEVER = 1 << 40
+
+Advance = Callable[[], int]  # does some steps, and says how many
 
 
-def bench_rollouts(config: TrainConfig, generations: int = 2) -> dict[str, Any]:
-    """The ratios, from one run: `training_over_bare` on one core, and `two_over_one` workers."""
+def bench_rollouts(config: TrainConfig, rounds: int = ROUNDS, turn_s: float = TURN_S) -> dict[str, Any]:
+    """The ratios, from one run: `training_over_bare` on one core, and `two_over_one` workers; medians over rounds."""
     config = fitted_to_env(config)
-    speeds = {}
-    [speeds["bare"]] = on_one_core(__name__, question=config_to_json(config))
-    for name, workers in (("one_worker", 1), ("two_workers", 2)):
-        with LocalPool(config.job, workers) as pool:
-            speeds[name] = training_speed(config, pool, generations)
+    question = {"config": config_to_json(config), "cores": _cores(), "rounds": rounds, "turn_s": turn_s}
+    measured: list[dict[str, float]] = []
+    for speeds in on_one_core(__name__, question=question, environment=ONE_CORE):
+        measured.append(speeds)
+        each = ", ".join(f"{name.replace('_', ' ')} {speed:,.0f}" for name, speed in speeds.items())
+        sys.stderr.write(f"round {len(measured)} of {rounds}: {each} steps a second\n")
+    speeds = {way: median(round_[way] for round_ in measured) for way in WAYS}
     return {
         "env": config.env.id,
         "image": list(config.policy.image_shape),
         "training_over_bare": speeds["one_worker"] / speeds["bare"],
         "two_over_one": speeds["two_workers"] / speeds["one_worker"],
         "steps_per_second": speeds,
+        "rounds": measured,
     }
 
 
-def training_speed(config: TrainConfig, pool: Pool, generations: int) -> float:
-    """Steps a second of whole generations, from ask to tell; a first one, which warms up, does not count."""
-    progress = begin(config, pool)
-    search, normaliser = progress.search, progress.normaliser
-    steps, begun = 0, 0.0
-    for generation in range(generations + 1):
-        if generation == 1:
-            steps, begun = 0, time.perf_counter()
-        thetas, search = ask(search)
-        results = pool.evaluate(thetas, [range(config.episodes)] * len(thetas), normaliser)
-        search = tell(search, thetas, np.array([mean_return(episodes) for episodes in results]))
-        ran = [episode for episodes in results for episode in episodes]
-        normaliser = gather(normaliser, ran)
-        steps += sum(episode.steps for episode in ran)
+def measure(config: TrainConfig, cores: list[int] | None, rounds: int, turn_s: float) -> Iterator[dict[str, float]]:
+    """Steps a second of each way, round by round; a first turn, which warms up, does not count."""
+    one, two = (None, None) if cores is None else (cores[:1], cores)
+    with (
+        closing(_random_steps(config)) as bare,
+        LocalPool(config.job, 1, cores=one) as single,
+        LocalPool(config.job, 2, cores=two) as double,
+    ):
+        advances = dict(
+            zip(WAYS, (lambda: next(bare), _generations(config, single), _generations(config, double)), strict=True)
+        )
+        for advance in advances.values():
+            advance()
+        for _ in range(rounds):
+            yield {way: _speed(advance, turn_s) for way, advance in advances.items()}
+
+
+def _speed(advance: Advance, turn_s: float) -> float:
+    steps, begun = 0, time.perf_counter()
+    while time.perf_counter() - begun < turn_s:
+        steps += advance()
     return steps / (time.perf_counter() - begun)
 
 
-def bare_speed(config: TrainConfig, seconds: float = BARE_SECONDS) -> float:
-    """Steps a second of the environment alone, with random actions and the same rendering."""
-    env = config.env.make()
-    raw = np.random.default_rng(0).uniform(-1, 1, (256, config.policy.actions)).astype(np.float32)
-    actions = [to_action(env.action_space, x) for x in raw]
-    env.reset(seed=0)
-    taken, since_reset, begun = 0, 0, 0.0
-    while begun == 0.0 or time.perf_counter() - begun < seconds:
-        if taken == len(actions) and begun == 0.0:  # warm
-            taken, begun = 0, time.perf_counter()
-        _, _, terminated, truncated, _ = env.step(actions[taken % len(actions)])
-        taken, since_reset = taken + 1, since_reset + 1
-        if terminated or truncated or since_reset == config.max_steps:
-            env.reset(seed=taken)
-            since_reset = 0
-    speed = taken / (time.perf_counter() - begun)
-    env.close()
-    return speed
+def _generations(config: TrainConfig, pool: Pool) -> Advance:
+    """Whole generations of training, from ask to tell, and nothing else."""
+    config = replace(config, iterations=NEVER, evaluate_every=NEVER, screen=0, start_from=None)
+    progress = begin(config, pool)
+
+    def advance() -> int:
+        nonlocal progress
+        progress, row = step(config, pool, progress)
+        return row["steps"]
+
+    return advance
+
+
+def _random_steps(config: TrainConfig) -> Generator[int, None, None]:
+    """Whole episodes of the environment alone, with random actions and the same rendering; how many steps each took."""
+    with closing(config.env.make()) as env:
+        raw = np.random.default_rng(0).uniform(-1, 1, (256, config.policy.actions)).astype(np.float32)
+        actions = list(map(action_map(env.action_space), raw))
+        for seed in range(NEVER):
+            env.reset(seed=seed)
+            steps, ended = 0, False
+            while not ended and steps != config.max_steps:
+                _, _, terminated, truncated, _ = env.step(actions[steps % len(actions)])
+                steps, ended = steps + 1, terminated or truncated
+            yield steps
+
+
+def _cores() -> list[int] | None:
+    """Two cores that this process may use, first the one that `on_one_core` takes; None where they cannot be chosen."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    return sorted(os.sched_getaffinity(0), reverse=True)[:2]
 
 
 if __name__ == "__main__":
-    answer(bare_speed(config_from_json(json.load(sys.stdin))))
+    asked = json.load(sys.stdin)
+    for speeds in measure(config_from_json(asked.pop("config")), **asked):
+        answer(speeds)

@@ -1,36 +1,36 @@
-"""What the controller receives → what it gives, before the last tanh."""
+"""What the controller receives → what it gives, in [−1, 1]."""
 
 import numpy as np
 
-from iap.policies.trees import LayersParams, LSTMParams
+from iap.policies.loops import tanh_layer
+from iap.policies.trees import Affine, LayersParams, LSTMParams
 
 NO_MEMORY = np.zeros((2, 0), np.float32)
 
 
 class Feedforward:
-    """Layers with tanh between them: a linear controller is one with a single layer."""
+    """Layers, each followed by tanh: a linear controller is one with a single layer."""
 
     begin = NO_MEMORY
 
     def __init__(self, params: LayersParams) -> None:
-        *self._hidden, self._output = [(layer.weight, layer.bias) for layer in params.layers]
+        self._layers = [_own(layer) for layer in params.layers]
 
     def __call__(self, x: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The outputs, and the memory, which is none."""
-        for weight, bias in self._hidden:
-            x = np.tanh(weight @ x + bias)
-        weight, bias = self._output
-        return weight @ x + bias, hidden
+        for weight, bias in self._layers:
+            x = tanh_layer(weight, bias, x)
+        return x, hidden
 
 
 class Recurrent:
-    """An LSTM and a linear layer; its memory is h and c."""
+    """An LSTM and a layer with tanh; its memory is h and c."""
 
     def __init__(self, params: LSTMParams) -> None:
         self._units = params.weight_hh.shape[1]
         self._weight = np.concatenate([params.weight_ih, params.weight_hh], axis=1)
         self._bias = params.bias_ih + params.bias_hh
-        self._output = (params.output.weight, params.output.bias)
+        self._output = _own(params.output)
         self.begin = np.zeros((2, self._units), np.float32)
 
     def __call__(self, x: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -39,13 +39,17 @@ class Recurrent:
         i, f, g, o = (self._weight @ np.concatenate([x, h]) + self._bias).reshape(4, self._units)
         c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
         h = _sigmoid(o) * np.tanh(c)
-        weight, bias = self._output
-        return weight @ h + bias, np.stack([h, c])
+        return tanh_layer(*self._output, h), np.stack([h, c])
 
 
 def controller_of(params: LayersParams | LSTMParams) -> Feedforward | Recurrent:
     """The controller with these parameters."""
     return Recurrent(params) if isinstance(params, LSTMParams) else Feedforward(params)
+
+
+def _own(layer: Affine) -> tuple[np.ndarray, np.ndarray]:
+    """Copies, which unlike parts of θ can be written to: compiled loops tell the two apart, and know only these."""
+    return layer.weight.copy(), np.array(layer.bias)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

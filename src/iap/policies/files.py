@@ -5,7 +5,6 @@ entry of its metadata, `policy`, is JSON: format, version, spec, env_id, env_kwa
 """
 
 import json
-import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from iap.attention.arrays import require_finite
 from iap.policies.normaliser import Normaliser
 from iap.policies.parameters import blocks
 from iap.policies.specs import PolicySpec, from_json, to_json
+from iap.whole_files import write_whole
 
 FORMAT = "iap-policy"
 MOST_BYTES = 64 << 20
@@ -94,16 +94,7 @@ def save(path: str | Path, policy: PolicyFile) -> None:
     content = safetensors.numpy.save(tensors, {"policy": json.dumps(header, allow_nan=False)})
     if _header_length(content) > MOST_HEADER_BYTES or len(content) > MOST_BYTES:
         raise ValueError(f"policy is too large to be loaded again: {len(content)} bytes")
-    path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, content)
 
 
 def load(path: str | Path) -> PolicyFile:

@@ -18,7 +18,7 @@ class Look(NamedTuple):
 
     readout: Float[np.ndarray, " r"]
     attention: Attention | None = None
-    keys: Float[np.ndarray, "L d"] | None = None
+    keys: Float[np.ndarray, "heads D L"] | None = None
 
 
 class Projector:

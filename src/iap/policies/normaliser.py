@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float
 
+from iap.policies.loops import normalise
+
 CLIP = 5.0  # standard deviations
 FLAT = 1e-6  # a standard deviation below this belongs to a constant, which is only centred
 
@@ -109,10 +111,10 @@ class Normaliser(Moments):
         if self.count == 0:
             return np.asarray(x, np.float32)
         mean, scale = self._folded
-        return np.minimum(np.maximum((x - mean) * scale, -CLIP), CLIP).astype(np.float32)
+        return normalise(x, mean, scale, CLIP)
 
     @cached_property
     def _folded(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean, and one over the standard deviation; constants keep their unit."""
         std = np.sqrt(self.m2 / self.count)
-        return self.mean, 1 / np.where(std < FLAT, 1.0, std)
+        return self.mean.copy(), 1 / np.where(std < FLAT, 1.0, std)

@@ -1,5 +1,6 @@
 """A policy that acts: spec and parameters folded once, then state and observation → action and next state."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from jaxtyping import Float
 from iap.attention.arrays import require_count, require_finite
 from iap.policies.levels import OneLevel, TwoLevels
 from iap.policies.looking import Look
+from iap.policies.loops import fill_features
 from iap.policies.normaliser import Normaliser
 from iap.policies.parameters import require_params
 from iap.policies.specs import PolicySpec
@@ -55,13 +57,16 @@ class Policy:
         self, state: State, observation: Mapping[str, Any]
     ) -> tuple[Float[np.ndarray, " k"], State, Attention | None]:
         """The action in [−1, 1], the next state, and what was attended to (None if nothing was looked at)."""
-        features, readouts, keys = state.inputs[: self._features_size], state.readouts, state.keys
-        looks, attention = state.looks, None
+        inputs = np.empty(self.inputs_size, np.float32)
+        features = inputs[: self._features_size]
+        readouts, keys, looks, attention = state.readouts, state.keys, state.looks, None
         if state.hold == 0:
             readout, attention, keys = self._look(observation, state)
-            features, readouts = self._remember(readout, readouts)
+            readouts = self._remember(readout, readouts, features)
             looks += 1
-        inputs = np.concatenate([features, self._sensors(observation)])
+        else:
+            features[:] = state.inputs[: self._features_size]
+        inputs[self._features_size :] = self._sensors(observation)
         normal = self.normaliser.apply(inputs) if self.spec.normalise else inputs
         action, hidden, latent, hold = self._level.decide(normal, state)
         return action, State(inputs, readouts, hidden, latent, keys, looks, hold, state.seed), attention
@@ -69,15 +74,14 @@ class Policy:
     def _look(self, observation: Mapping[str, Any], state: State) -> Look:
         return BLIND if self._vision is None else self._vision.look(self._image(observation), state)
 
-    def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The features: this readout, then its differences to those before; and the readouts to remember."""
-        frames = self.spec.frames
-        if frames == 1:
-            return readout, before
-        changes = np.zeros((frames - 1, len(readout)), np.float32)
-        changes[: len(before)] = readout - before
-        remembered = np.concatenate([readout[None], before])[: frames - 1]
-        return np.concatenate([readout, changes.ravel()]), remembered
+    def _remember(self, readout: np.ndarray, before: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Fill in the features: this readout, then its differences to those before; and what to remember of them."""
+        if self.spec.frames == 1:
+            features[:] = readout
+            return before
+        fill_features(readout, before, features)
+        newest = readout[None]
+        return newest if self.spec.frames == 2 else np.concatenate([newest, before[: self.spec.frames - 2]])  # noqa: PLR2004
 
     def _image(self, observation: Mapping[str, Any]) -> np.ndarray:
         image = observation["image"]
@@ -89,7 +93,10 @@ class Policy:
             return np.ascontiguousarray(image)
         if image.dtype not in (np.float32, np.float64):
             raise TypeError(f"image must be uint8, float32 or float64, not {image.dtype}")
-        return require_finite("image", np.ascontiguousarray(image, np.float32))
+        image = np.ascontiguousarray(image, np.float32)
+        if not math.isfinite(np.vdot(image, image)):  # which may be no more than an overflow
+            require_finite("image", image)
+        return image
 
     def _sensors(self, observation: Mapping[str, Any]) -> np.ndarray:
         sensors = np.asarray(observation["sensors"], np.float32)

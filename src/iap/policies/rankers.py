@@ -3,12 +3,11 @@
 import numpy as np
 
 from iap.attention.exact import exact_scores
-from iap.attention.features import Softmax, featurise
+from iap.attention.features import Softmax
 from iap.attention.fused import Layer, fold
 from iap.attention.patches import centres_of
 from iap.attention.positions import Positions
-from iap.attention.ranking import rank_scores
-from iap.attention.selection import sample, top
+from iap.attention.selection import sample, top_of_image
 from iap.policies.looking import Look, Projector
 from iap.policies.readout import reader_of
 from iap.policies.sizes import Shape, patches_of
@@ -18,17 +17,13 @@ from iap.policies.vision_specs import ExactRank, Rank
 
 
 class Ranker:
-    """IAP-rank: fused where queries and keys come of the same image, else by the generic functions."""
+    """IAP-rank; keys may be of an image before."""
 
     def __init__(self, vision: Rank, image_shape: Shape, params: RankParams, keys_every: int) -> None:
         self._vision, self._keys_every = vision, keys_every
         self._grid = patches_of(vision, image_shape)
-        self._pooling = None if params.pooling is None else 1 + params.pooling
         self._read = reader_of(vision, image_shape, params)
-        self._fused = self._project = None
-        if keys_every > 1:
-            self._project = Projector(vision, image_shape, [params.query, params.key], vision.positions)
-            return
+        pooling = None if params.pooling is None else 1 + params.pooling
         self._fused = fold(
             vision.kernel,
             _layer(params.query),
@@ -37,7 +32,7 @@ class Ranker:
             patch=vision.patch,
             stride=vision.stride,
             positions=vision.positions,
-            pooling=self._pooling,
+            pooling=pooling,
             normalise_rows=vision.normalise_rows,
         )
 
@@ -50,19 +45,16 @@ class Ranker:
 
     def _score(self, image: np.ndarray, state: State) -> tuple[np.ndarray, np.ndarray | None]:
         """The scores, and if keys are stored, those that were used: refreshed when it is time."""
-        if self._fused is not None:
-            return self._fused(image).values, None
-        assert self._project is not None
-        queries, keys = self._project(image)
-        if state.keys is not None and state.looks % self._keys_every:
-            keys = state.keys
-        features = featurise(self._vision.kernel, queries, keys)
-        normalise_rows = self._vision.normalise_rows
-        return rank_scores(*features, pooling=self._pooling, normalise_rows=normalise_rows).values, keys
+        if self._keys_every == 1:
+            return self._fused.values(image), None
+        keys = state.keys
+        if keys is None or state.looks % self._keys_every == 0:
+            keys = self._fused.keys_of(image)
+        return self._fused.values(image, keys), keys
 
     def _choose(self, scores: np.ndarray, state: State) -> np.ndarray:
         if self._vision.select == "top":
-            return top(scores, self._vision.keep)
+            return top_of_image(scores, self._vision.keep)
         bits = np.random.Philox(key=state.seed, counter=state.looks << 128)  # a stream of its own for each look
         uniforms = np.random.Generator(bits).random(len(scores), np.float32)
         return sample(scores, self._vision.keep, uniforms, self._vision.kernel)
@@ -99,13 +91,13 @@ class ExactRanker:
         """The centres of the most important patches, best first."""
         vision = self._vision
         scores = self._score(image)
-        chosen = top(scores, vision.keep)
+        chosen = top_of_image(scores, vision.keep)
         attention = Attention(scores, chosen, self._grid, vision.patch, vision.stride)
         return Look(self._centres[chosen].ravel(), attention)
 
     def _score(self, image: np.ndarray) -> np.ndarray:
         if self._fused is not None:
-            return self._fused(image).values
+            return self._fused.values(image)
         assert self._project is not None
         return exact_scores(Softmax(), *self._project(image), normalise_rows=True).values
 

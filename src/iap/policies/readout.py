@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iap.attention.patches import as_pixels, centres_of
+from iap.policies.loops import pool_patches
 from iap.policies.sizes import patches_of, value_size
 from iap.policies.trees import Affine, RankParams
 from iap.policies.vision_specs import ExactRank, Rank
@@ -15,10 +16,10 @@ Read = Callable[[np.ndarray, np.ndarray], np.ndarray]  # image, patches chosen (
 
 def reader_of(vision: Rank, image_shape: tuple[int, int, int], params: RankParams) -> Read:
     """How this vision reads the patches it keeps."""
-    cut = _cutter(vision, image_shape)
     centres = scaled_centres(vision, image_shape)
     if params.heads is not None:
-        return _pooled(params.heads, cut, centres, image_shape[2])
+        return _pooled(vision, params.heads, centres)
+    cut = _cutter(vision, image_shape)
     parts: dict[str, Read] = {
         "pixels": cut,
         "centres": lambda _image, chosen: centres[chosen],
@@ -59,22 +60,13 @@ def _cutter(vision: Rank, image_shape: tuple[int, int, int]) -> Read:
     return cut
 
 
-def _pooled(heads: Affine, cut: Read, centres: Float[np.ndarray, "L 2"], channels: int) -> Read:
+def _pooled(vision: Rank, heads: Affine, centres: Float[np.ndarray, "L 2"]) -> Read:
     """A few heads, each weighing patches by their mean colour: centroid, second moments and mass, head by head."""
-    rows, columns = centres.astype(np.float64).T
-    products = np.stack([rows, columns, rows * rows, rows * columns, columns * columns, np.ones_like(rows)], axis=1)
-    assert heads.bias is not None
-    weight, bias = heads.weight.T, heads.bias
+    patch, stride, pixels = vision.patch, vision.stride, vision.patch**2
+    places, weights, biases = (np.array(x, np.float64) for x in (centres, heads.weight, heads.bias))
 
     def read(image: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        patches = cut(image, chosen).reshape(len(chosen), -1, channels)
-        colours = patches.sum(axis=1) / np.float32(patches.shape[1])
-        weights = np.maximum(colours @ weight + bias, 0)
-        sums = weights.T @ products[chosen]  # in float64, so that moments about the centroid lose no digits
-        masses = sums[:, 5]
-        means = sums / np.where(masses > 0, masses, 1)[:, None]
-        means[:, 2:5] -= means[:, [0, 0, 1]] * means[:, [0, 1, 1]]
-        means[:, 5] = masses / len(chosen)
-        return means.astype(np.float32).ravel()
+        scale, shift = (1 / (255 * pixels), -0.5) if image.dtype == np.uint8 else (1 / pixels, 0.0)
+        return pool_patches(image, chosen, patch, stride, places, scale, shift, weights, biases)
 
     return read

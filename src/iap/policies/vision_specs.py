@@ -132,7 +132,7 @@ class ExactRank:
     keep: int = 10
     scale_by: ScaleBy = "input"
     linear: bool = False
-    kernel: Kernel = Softmax(projections=256)
+    kernel: Kernel = Softmax("favor++", projections=256)
 
     def __post_init__(self) -> None:
         _check_attention(self.patch, self.stride, self.d, self.kernel)

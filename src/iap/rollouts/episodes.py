@@ -11,7 +11,7 @@ from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
 from iap.envs.contract import action_map
-from iap.policies import Attention, Moments, Policy
+from iap.policies import Actor, Attention, Moments
 
 ROWS = 256  # of controller inputs whose moments are taken at a time
 MOST_NUMBERS = 1 << 20  # that are kept for it: a masked policy receives thousands a step
@@ -56,7 +56,7 @@ class Step(NamedTuple):
 @one_thread
 def run_episode(
     env: gymnasium.Env,
-    policy: Policy,
+    policy: Actor,
     seed: int,
     max_steps: int | None = None,
     on_step: Callable[[Step], object] | None = None,

@@ -28,13 +28,22 @@ class LocalPool:
         workers: how many processes; as many as this process may use cores if not given.
         timeout_s: how long an episode may take.
         retries: how often an episode that failed is run again.
+        cores: the core of each worker in turn, for measurements; else chosen from those that this process may use.
     """
 
-    def __init__(self, job: Job, workers: int | None = None, *, timeout_s: float = 600.0, retries: int = 2) -> None:
+    def __init__(
+        self,
+        job: Job,
+        workers: int | None = None,
+        *,
+        timeout_s: float = 600.0,
+        retries: int = 2,
+        cores: Sequence[int] | None = None,
+    ) -> None:
         self.job = job
         self.timeout_s = require_seconds("timeout_s", timeout_s)
         self.retries = require_count("retries", retries, least=0)
-        self._cores = _share_out(None if workers is None else require_count("workers", workers))
+        self._cores = _share_out(None if workers is None else require_count("workers", workers), cores)
         self._pickled_job = pickle.dumps(job)
         self._failed_starts = [0] * len(self._cores)
         self._proven = False  # whether the environment was ever built
@@ -134,12 +143,16 @@ class LocalPool:
         return WorkerProcess(self._pickled_job, self._cores[place], START_TIMEOUT_S)
 
 
-def _share_out(workers: int | None) -> list[int | None]:
-    """A core for each worker, of those that this process may use.
+def _share_out(workers: int | None, wanted: Sequence[int] | None) -> list[int | None]:
+    """A core for each worker: of those wanted, or of those that this process may use.
 
-    Fewer workers than cores are left to the scheduler: pools beside this one would choose the same cores.
+    Unless told, fewer workers than cores are left to the scheduler: pools beside this one would choose the same cores.
     """
     can_choose = hasattr(os, "sched_setaffinity")
-    cores = sorted(os.sched_getaffinity(0)) if can_choose else list(range(os.cpu_count() or 1))
+    usable = sorted(os.sched_getaffinity(0)) if can_choose else list(range(os.cpu_count() or 1))
+    cores = usable if wanted is None else [require_count("cores", core, least=0) for core in wanted]
+    if not cores:
+        raise ValueError("cores must name at least one core, not none")
     count = workers or len(cores)
-    return [cores[i % len(cores)] if can_choose and count >= len(cores) else None for i in range(count)]
+    choose = can_choose and (wanted is not None or count >= len(cores))
+    return [cores[i % len(cores)] if choose else None for i in range(count)]

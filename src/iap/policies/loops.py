@@ -1,0 +1,93 @@
+"""The loops of a policy's step, compiled.
+
+Each does what a handful of array operations would. Between two steps the environment fills the caches with its own, and
+then every operation that comes by costs several times what it does when repeated: fewer of them act sooner.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+MOMENTS = 6  # a head: centroid (2), second moments about it (3), mass (1)
+
+
+@njit(error_model="numpy", cache=True)
+def pool_patches(image, chosen, patch, stride, centres, scale, shift, weights, biases):
+    """Each head weighs the chosen patches by relu(weight·mean colour + bias), and sums up where they lie.
+
+    A mean colour is scale·(the sum of a patch's pixels) + shift. All in float64, so that moments about the centroid
+    lose no digits.
+    """
+    columns = (image.shape[1] - patch) // stride + 1
+    heads, channels = weights.shape
+    sums = np.zeros((heads, MOMENTS))
+    colour = np.empty(channels)
+    for index in chosen:
+        top, left = index // columns * stride, index % columns * stride
+        colour[:] = 0.0
+        for y in range(top, top + patch):
+            for x in range(left, left + patch):
+                for c in range(channels):
+                    colour[c] += image[y, x, c]
+        row, column = centres[index]
+        for head in range(heads):
+            weight = biases[head]
+            for c in range(channels):
+                weight += weights[head, c] * (scale * colour[c] + shift)
+            if weight > 0:
+                sums[head, 0] += weight * row
+                sums[head, 1] += weight * column
+                sums[head, 2] += weight * row * row
+                sums[head, 3] += weight * row * column
+                sums[head, 4] += weight * column * column
+                sums[head, 5] += weight
+    readout = np.zeros(heads * MOMENTS, np.float32)
+    for head in range(heads):
+        mass = sums[head, 5]
+        if mass > 0:
+            row, column = sums[head, 0] / mass, sums[head, 1] / mass
+            out = readout[head * MOMENTS : (head + 1) * MOMENTS]
+            out[0], out[1] = row, column
+            out[2] = sums[head, 2] / mass - row * row
+            out[3] = sums[head, 3] / mass - row * column
+            out[4] = sums[head, 4] / mass - column * column
+            out[5] = mass / len(chosen)
+    return readout
+
+
+@njit(error_model="numpy", cache=True)
+def fill_features(readout, before, features):
+    """Fill `features` with the readout, then its differences to those before, then zeros where there is none yet."""
+    size = len(readout)
+    features[:size] = readout
+    features[size:] = 0
+    for i in range(len(before)):
+        for j in range(size):
+            features[(i + 1) * size + j] = readout[j] - before[i, j]
+
+
+@njit(error_model="numpy", cache=True)
+def normalise(x, mean, scale, clip):
+    """(x − mean)·scale, clipped to ±clip, as float32; NaN stays NaN."""
+    normal = np.empty(len(x), np.float32)
+    for i in range(len(x)):
+        value = (x[i] - mean[i]) * scale[i]
+        if value > clip:
+            value = clip
+        elif value < -clip:
+            value = -clip
+        normal[i] = value
+    return normal
+
+
+@njit(fastmath={"contract", "reassoc"}, error_model="numpy", cache=True)
+def tanh_layer(weight, bias, x):
+    """tanh(weight·x + bias)."""
+    out = np.empty(len(bias), np.float32)
+    for i in range(len(out)):
+        total = np.float32(0)
+        for j in range(len(x)):
+            total += weight[i, j] * x[j]
+        out[i] = math.tanh(total + bias[i])
+    return out
