@@ -13,7 +13,7 @@ import numpy as np
 
 from iap.attention import Kernel, ReLU, Softmax, top
 from iap.attention.fused import FusedRanker, Layer, fold
-from iap.envs.frames import render_frames
+from iap.envs.suite.frames import render_frames
 from iap.viz.overlays import Glance, attention_figure
 from iap.viz.plots import save_figure
 

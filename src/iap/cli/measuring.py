@@ -94,6 +94,29 @@ class BenchRollouts:
 
 
 @dataclass(frozen=True)
+class BenchFrames:
+    """Time a step and its frame of dm_control's suite, against dm_control's own renderer, plain and distracted.
+
+    Takes about a minute.
+    Example: iap bench frames --json frames.json
+    """
+
+    json: Path | None = None
+    """Write the rows here as JSON; - for standard output."""
+    plot = None
+
+    def run(self, console: Console) -> None:
+        """Measure and report."""
+        from iap.experiments.bench_frames import bench_frames
+        from iap.experiments.reports import plain_table
+
+        with console.status("frames of both, in turns: about a minute"):
+            rows = bench_frames()
+        console.print(plain_table(rows, "a step and its frame, milliseconds of one core"))
+        save(console, rows, self.json)
+
+
+@dataclass(frozen=True)
 class Bench:
     """Measure speed and memory here and now.
 
@@ -104,6 +127,7 @@ class Bench:
         Annotated[BenchAttention, tyro.conf.subcommand("attention")]
         | Annotated[BenchDatabase, tyro.conf.subcommand("database")]
         | Annotated[BenchRollouts, tyro.conf.subcommand("rollouts")]
+        | Annotated[BenchFrames, tyro.conf.subcommand("frames")]
     )
 
     def run(self, console: Console) -> None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 INSTALL = "sudo apt-get install -y libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri libgles2 libopengl0"
+INSTALL_OSMESA = "sudo apt-get install -y libosmesa6"
 
 
 class RenderingError(RuntimeError):
@@ -30,7 +31,8 @@ def explained() -> Iterator[None]:
         raise
     except Exception as error:  # PyOpenGL, dm_control and MuJoCo each fail in a way of their own
         backend = os.environ.get("MUJOCO_GL", "not set")
+        install = INSTALL_OSMESA if backend == "osmesa" else INSTALL
         raise RenderingError(
             f"the simulator cannot render (MUJOCO_GL is {backend}; {type(error).__name__}: {error}). "
-            f"If OpenGL is missing, on Debian or Ubuntu: {INSTALL}"
+            f"If OpenGL is missing, on Debian or Ubuntu: {install}"
         ) from error

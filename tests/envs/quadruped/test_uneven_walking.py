@@ -5,21 +5,23 @@ from importlib import resources
 from typing import Any
 
 import gymnasium
-import mujoco
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from iap.envs.camera import load_mujoco
 from iap.envs.contract import make_env
 from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
 from iap.envs.quadruped.footstep_task import FootstepTask
-from iap.envs.quadruped.footsteps import ACTIONS, SENSORS, to_action, to_command
+from iap.envs.quadruped.footsteps import ACTIONS, ON_STAIRS, ON_THE_LEVEL, SENSORS
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Box
 from iap.envs.quadruped.uneven_terrain import KINDS
 from iap.locomotion.quadruped import LAIKAGO
 from iap.locomotion.walker import Command
+
+mujoco = load_mujoco()
 
 IDS = {"step-stones": "iap/StepStones-v0", "stone-grid": "iap/StoneGrid-v0", "stairs": "iap/Stairs-v0"}
 TERRAINS = pytest.mark.parametrize("kind", KINDS)
@@ -74,7 +76,7 @@ def test_the_laikago_weighs_what_its_maker_says(standing):
 def test_kinematics_and_jacobians_are_those_of_the_simulator(standing):
     state, data = standing.state(), standing._data
     angles = state.angles_rad.reshape(4, 3)
-    turn = data.xmat[1 + standing.model.body("chassis").id - 1].reshape(3, 3)
+    turn = data.xmat[standing.model.body("chassis").id].reshape(3, 3)
     toes, jacobians = LAIKAGO.legs.toes(angles), LAIKAGO.legs.jacobians(angles)
     for leg, name in enumerate(LEGS):
         geom = standing.model.geom(name).id
@@ -95,13 +97,14 @@ def test_the_controller_s_body_is_that_of_the_simulator_in_its_standing_pose():
         turn, away = data.ximat[body].reshape(3, 3), data.xipos[body] - data.subtree_com[trunk]
         inertia += turn @ np.diag(model.body_inertia[body]) @ turn.T
         inertia += model.body_mass[body] * (away @ away * np.eye(3) - np.outer(away, away))
-    np.testing.assert_allclose(np.diag(inertia), LAIKAGO.mpc.inertia, rtol=0.02)
+    np.testing.assert_allclose(np.diag(inertia), LAIKAGO.mpc.inertia, rtol=0.05)  # which is that of lower legs
 
 
+@pytest.mark.filterwarnings("ignore:.*infinity. This is probably too")  # speeds have no bounds
 @TERRAINS
 def test_it_passes_gymnasium_s_checker(kind):
-    env = gymnasium.make(IDS[kind], disable_env_checker=True).unwrapped
-    check_env(env, skip_render_check=True)
+    env = gymnasium.make(IDS[kind], render_mode="rgb_array", disable_env_checker=True).unwrapped
+    check_env(env)
     env.close()
 
 
@@ -126,7 +129,7 @@ def test_the_same_seed_and_actions_give_the_same_episode(kind, task):
     env, other = task(kind, noise=1.0), task(kind, noise=1.0)
     walk(other, blind_action, seed=5, steps=7)  # so that it does not start afresh
     first, second = env.reset(seed=2)[0], other.reset(seed=2)[0]
-    actions = np.random.default_rng(0).uniform(env._low, env._high, (15, ACTIONS))
+    actions = np.random.default_rng(0).uniform(-1, 1, (15, ACTIONS))
     for action in actions:
         for name in ("image", "sensors"):
             np.testing.assert_array_equal(first[name], second[name])
@@ -146,10 +149,25 @@ def test_noise_disturbs_what_is_observed_and_not_what_happens(task):
 
 def test_an_action_is_a_command_and_back():
     action = np.random.default_rng(0).uniform(-1, 1, ACTIONS).astype(np.float32)
-    np.testing.assert_array_equal(to_action(to_command(action)), action)
-    command = to_command(to_action(Command(velocity_m_s=(0.3, 0.1), pitch_rad=-0.25)))
-    assert command.pitch_rad == -0.25
-    assert command.velocity_m_s == pytest.approx((0.3, 0.1))
+    np.testing.assert_allclose(ON_STAIRS.to_action(ON_STAIRS.to_command(action)), action, atol=1e-6)
+    offsets = np.array([(-0.1, 0.02, 0.01), (0.1, 0.0, 0.0), (0.0, -0.05, 0.0), (0.0, 0.0, -0.02)])
+    command = Command(offsets, np.full(4, 0.06), (0.3, 0.1), 0.1, 0.44, 0.02, -0.1)
+    back = ON_STAIRS.to_command(ON_STAIRS.to_action(command))
+    np.testing.assert_allclose(back.offsets_m, offsets, atol=1e-6)
+    np.testing.assert_allclose(back.clearances_m, 0.06, atol=1e-6)
+    wanted = (*command.velocity_m_s, 0.1, 0.44, 0.02, -0.1)
+    said = (*back.velocity_m_s, back.turning_rad_s, back.height_m, back.roll_rad, back.pitch_rad)
+    np.testing.assert_allclose(said, wanted, atol=1e-6)
+
+
+def test_the_ends_of_an_action_are_the_ends_of_its_reach():
+    lowest, highest = (ON_THE_LEVEL.to_command(np.full(ACTIONS, end)) for end in (-1, 1))
+    np.testing.assert_allclose(lowest.offsets_m, np.tile((-0.15, -0.08, -0.03), (4, 1)))
+    np.testing.assert_allclose(highest.offsets_m, np.tile((0.13, 0.08, 0.03), (4, 1)))
+    np.testing.assert_allclose(highest.clearances_m, 0.1)
+    assert (lowest.velocity_m_s, highest.velocity_m_s) == ((0.2, -0.15), (0.41, 0.15))
+    assert ON_STAIRS.to_command(np.full(ACTIONS, -1)).pitch_rad == pytest.approx(-0.6)
+    assert (ON_THE_LEVEL.to_action(Command(height_m=9.0)) <= 1).all()
 
 
 def test_the_policy_is_told_which_feet_its_next_action_places(task):
@@ -210,8 +228,9 @@ def test_the_limits_of_an_episode_are_options(limits, why, task):
     [("terrain", "moon"), ("noise", -1), ("ends_at_bumps", "some"), ("v_cap", 0), ("most_roll_rad", "big")],
 )
 def test_options_that_cannot_be_are_refused_by_name(option, value):
+    options: dict[str, Any] = {"terrain": "flat", option: value}
     with pytest.raises((ValueError, TypeError), match=option):
-        FootstepTask(**({"terrain": "flat"} | {option: value}))
+        FootstepTask(**options)
 
 
 def test_an_action_that_is_not_finite_is_refused(task):

@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from iap.envs.quadruped.footstep_task import FootstepTask
-from iap.envs.quadruped.footsteps import to_action
 from iap.envs.quadruped.uneven_terrain import Terrain
 from iap.locomotion.walker import Command
 from iap.locomotion.walker_loops import heading_of
@@ -23,13 +22,14 @@ SLOPE_REACH_M = 0.5  # ahead and behind, over which stairs are taken for a slope
 
 def blind_action(env: FootstepTask) -> Float32[np.ndarray, " 22"]:
     """Walk on as if the ground were flat: feet land where Raibert's rule puts them."""
-    return to_action(Command(clearances_m=np.full(4, CLEARANCE_M), velocity_m_s=(_speed(env), 0.0), height_m=HEIGHT_M))
+    clearances = np.full(4, CLEARANCE_M)
+    return env.reach.to_action(Command(clearances_m=clearances, velocity_m_s=(_speed(env), 0.0), height_m=HEIGHT_M))
 
 
 def oracle_action(env: FootstepTask) -> Float32[np.ndarray, " 22"]:
     """Put each foot on the nearest safe place to where Raibert's rule would put it, and lean with the stairs."""
     speed = _speed(env)
-    return to_action(
+    return env.reach.to_action(
         Command(
             offsets_m=_safe_offsets(env, speed),
             clearances_m=np.full(4, CLEARANCE_M),

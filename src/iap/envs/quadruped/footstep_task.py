@@ -15,7 +15,7 @@ from jaxtyping import Float, Float32, UInt8
 from iap.envs.observations import Observation, observation_space
 from iap.envs.quadruped.courses import require_number
 from iap.envs.quadruped.depth_rays import DepthRays
-from iap.envs.quadruped.footsteps import ACTIONS, ON_STAIRS, ON_THE_LEVEL, SENSORS, sense, to_command
+from iap.envs.quadruped.footsteps import ACTIONS, ON_STAIRS, ON_THE_LEVEL, SENSORS, sense
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Simulator, View
@@ -44,7 +44,7 @@ class FootstepTask(gymnasium.Env):
     """Walk as far as possible, at most as fast as `v_cap`, without falling.
 
     The image has the depths of the front camera above those of the belly camera, in metres, forward up. `footsteps`
-    says what actions and sensors mean; actions are in metres and radians.
+    says what the numbers of actions and sensors mean.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
@@ -89,8 +89,7 @@ class FootstepTask(gymnasium.Env):
         depths = spaces.Box(0, FARTHEST_M, (len(VIEWS) * DEPTH_SIZE[0], DEPTH_SIZE[1], 1), np.float32)
         self.observation_space = observation_space(depths, SENSORS)
         self.reach = ON_STAIRS if terrain == "stairs" else ON_THE_LEVEL
-        self.action_space = actions = self.reach.space()
-        self._low, self._high = actions.low.astype(np.float64), actions.high.astype(np.float64)
+        self.action_space = spaces.Box(-1, 1, (ACTIONS,), np.float32)
         robot = load_robot("laikago")
         self._pose = robot.pose_rad
         boxes = 1 if terrain == "flat" else most_boxes(terrain)
@@ -115,11 +114,11 @@ class FootstepTask(gymnasium.Env):
 
     def step(self, action: Float[np.ndarray, " 22"]) -> tuple[Observation, float, bool, bool, dict]:
         """Follow the action for a twentieth of a second."""
-        action = np.minimum(np.maximum(np.asarray(action, np.float64), self._low), self._high)
+        action = np.minimum(np.maximum(np.asarray(action, np.float64), -1), 1)
         if not math.isfinite(action.sum()):
             raise ValueError(f"action must be finite, not {action}")
-        self._last_action = (2 * action - self._high - self._low) / (self._high - self._low)
-        command = to_command(action)
+        self._last_action = action
+        command = self.reach.to_command(action)
         reward, ended = 0.0, None
         for _ in range(CONTROL_STEPS):
             before_m = self.motion.position_m[0]

@@ -1,9 +1,9 @@
 """What a policy that places feet says and observes: 22 numbers of command, 56 numbers of what the body feels."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from gymnasium import spaces
 from jaxtyping import Float, Float32
 
 from iap.locomotion.footholds import inverse_raibert
@@ -19,7 +19,7 @@ TILT_NOISE_RAD, RATE_NOISE_RAD_S, TOE_NOISE_M = 0.025, 0.1, (0.0025, 0.0025, 0.0
 
 @dataclass(frozen=True)
 class Reach:
-    """How far the parts of an action go, lowest and highest.
+    """How far the parts of an action go, lowest and highest: −1 is the first, and 1 the second.
 
     Attributes:
         forward_m: of a foothold, from where Raibert's rule puts it; shortening a step is safer than lengthening it.
@@ -45,29 +45,31 @@ class Reach:
     roll_rad: tuple[float, float] = (-0.05, 0.05)
     pitch_rad: tuple[float, float] = (-0.2, 0.2)
 
-    def space(self) -> spaces.Box:
-        """Four footholds (forward, left, up), four clearances, and how the body moves and leans."""
+    @cached_property
+    def limits(self) -> tuple[Float[np.ndarray, " 22"], Float[np.ndarray, " 22"]]:
+        """Lowest and highest: four footholds, four clearances, and how the body moves and leans."""
         foot = (self.forward_m, self.left_m, self.up_m)
         body = (self.speed_m_s, self.sideways_m_s, self.turning_rad_s, self.height_m, self.roll_rad, self.pitch_rad)
-        low, high = np.array((*foot * 4, *(self.clearance_m,) * 4, *body), np.float32).T
-        return spaces.Box(low, high, dtype=np.float32)
+        low, high = np.array((*foot * 4, *(self.clearance_m,) * 4, *body)).T
+        return low, high
+
+    def to_command(self, action: Float[np.ndarray, " 22"]) -> Command:
+        """What an action of numbers in [−1, 1] says, from lowest to highest."""
+        low, high = self.limits
+        numbers = (high + low + action * (high - low)) / 2
+        speed, sideways, turning, height, roll, pitch = numbers[16:].tolist()
+        return Command(numbers[:12].reshape(4, 3), numbers[12:16], (speed, sideways), turning, height, roll, pitch)
+
+    def to_action(self, command: Command) -> Float32[np.ndarray, " 22"]:
+        """The action that says this, or what is nearest to it."""
+        low, high = self.limits
+        body = (command.turning_rad_s, command.height_m, command.roll_rad, command.pitch_rad)
+        numbers = np.concatenate((command.offsets_m.ravel(), command.clearances_m, command.velocity_m_s, body))
+        return np.clip((2 * numbers - high - low) / (high - low), -1, 1).astype(np.float32)
 
 
 ON_THE_LEVEL = Reach()
 ON_STAIRS = Reach(up_m=(-0.1, 0.17), pitch_rad=(-0.6, 0.2))  # a body on stairs leans as they do
-
-
-def to_command(action: Float[np.ndarray, " 22"]) -> Command:
-    """An action as the walker takes it."""
-    speed, sideways, turning, height, roll, pitch = action[16:].tolist()
-    return Command(action[:12].reshape(4, 3), action[12:16], (speed, sideways), turning, height, roll, pitch)
-
-
-def to_action(command: Command) -> Float32[np.ndarray, " 22"]:
-    """The same, back."""
-    body = (command.turning_rad_s, command.height_m, command.roll_rad, command.pitch_rad)
-    parts = (command.offsets_m.ravel(), command.clearances_m, command.velocity_m_s, body)
-    return np.concatenate(parts).astype(np.float32)
 
 
 def sense(
@@ -81,13 +83,13 @@ def sense(
 
     In order: phases of the gait (4), states of the feet (4), which feet need a target (4), velocity (3), height (1),
     the velocity that fits the chosen footholds (2), landings from the base (12), roll, pitch and their rates (4), and
-    the last action in shares of its reach (22).
+    the last action (22).
 
     Args:
         walker: that walks.
         motion: of its body.
         needs_target: 1 for feet that lift off before the next action.
-        last_action: in [−1, 1].
+        last_action: that was followed.
         noise: standard normal numbers that disturb landings and tilt; none if not given.
     """
     heading = heading_of(motion.rotation)

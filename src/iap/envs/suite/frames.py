@@ -1,17 +1,14 @@
 """Frames of dm_control's suite: real pictures to look at, measure on and compare with."""
 
-import contextlib
-import difflib
-import logging
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
 
 from iap.attention.arrays import require_count
-from iap.envs.gl import choose_backend, explained
+from iap.envs.gl import explained
+from iap.envs.suite.loading import loaded
 
 CAMERA = 0  # the one that the suite's benchmarks are seen through
 STEPS_APART = 20
@@ -34,7 +31,7 @@ def render_frames(
     height, width = (require_count("size", side, most=LONGEST_SIDE) for side in size)
     require_count("count", count)
     require_count("seed", seed, least=0)
-    with _one_renderer, _loaded(task, seed) as env:
+    with _one_renderer, loaded(task, seed) as env:
         buffer = env.physics.model.vis.global_
         buffer.offheight, buffer.offwidth = height, width
         rng = np.random.default_rng(seed)
@@ -46,50 +43,6 @@ def render_frames(
             if i < count - 1:
                 _act_at_random(env, rng)
         return frames
-
-
-def task_names() -> list[str]:
-    """Every "domain-task" of the suite."""
-    return [f"{domain}-{task}" for domain, task in _suite().ALL_TASKS]
-
-
-def _suite() -> Any:
-    choose_backend()
-    with explained():
-        from dm_control import suite
-    return suite
-
-
-@contextlib.contextmanager
-def _loaded(name: str, seed: int) -> Iterator[Any]:
-    """The task's environment, closed again at the end, which frees its renderer."""
-    suite = _suite()
-    names = task_names()
-    if name not in names:
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0)
-        raise ValueError(f"task {name!r} is not in dm_control's suite; the nearest are {', '.join(near)}")
-    domain, task = name.split("-", 1)
-    with _without_deprecation_notice():
-        env = suite.load(domain, task, task_kwargs={"random": seed})
-    try:
-        yield env
-    finally:
-        env.close()
-
-
-@contextlib.contextmanager
-def _without_deprecation_notice() -> Iterator[None]:
-    """Keep quiet about the one outdated attribute in the suite's own cheetah.xml, and about nothing else."""
-
-    def is_news(record: logging.LogRecord) -> bool:
-        return "'settotalmass' is deprecated" not in record.getMessage()
-
-    logger = logging.getLogger("absl")
-    logger.addFilter(is_news)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_news)
 
 
 def _act_at_random(env: Any, rng: np.random.Generator) -> None:

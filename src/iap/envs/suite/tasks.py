@@ -23,3 +23,25 @@ _TASKS_OF = {
 }
 
 SUITE_TASKS = tuple(f"{domain}-{task}" for domain, tasks in _TASKS_OF.items() for task in tasks.split())
+
+DISTRACTING_TASKS = (
+    "ball_in_cup-catch",
+    "cartpole-swingup",
+    "cheetah-run",
+    "finger-spin",
+    "reacher-easy",
+    "walker-walk",
+)
+
+REPEATS = {"ball_in_cup": 4, "cartpole": 8, "cheetah": 4, "finger": 2, "reacher": 4, "walker": 2}
+REPEATS_ELSEWHERE = 2
+
+
+def usual_repeat(task: str) -> int:
+    """How many steps of the task an action is usually held for."""
+    return REPEATS.get(domain_of(task), REPEATS_ELSEWHERE)
+
+
+def domain_of(task: str) -> str:
+    """The robot of "domain-task"."""
+    return task.partition("-")[0]

@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from iap.envs.frames import render_frames
 from iap.envs.gl import INSTALL
+from iap.envs.suite.frames import render_frames
 
 WITHOUT_GL = """
-from iap.envs.frames import render_frames
+from iap.envs.suite.frames import render_frames
 from iap.envs.gl import RenderingError
 for _ in range(2):
     try:
@@ -78,14 +78,14 @@ def test_loading_the_cheetah_logs_nothing_but_other_notices_pass(caplog):
 
 
 def test_a_fresh_process_without_a_screen_renders_and_prints_nothing_else():
-    code = "from iap.envs.frames import render_frames; print(render_frames(size=(8, 8)).shape)"
+    code = "from iap.envs.suite.frames import render_frames; print(render_frames(size=(8, 8)).shape)"
     done = run(code, PYTHONWARNINGS="error")
     assert done.stdout == "(1, 8, 8, 3)\n"
     assert done.stderr == ""
 
 
 def test_importing_the_module_does_not_load_the_simulator():
-    done = run("import sys, iap.envs.frames; print('mujoco' in sys.modules or 'dm_control' in sys.modules)")
+    done = run("import sys, iap.envs.suite.frames; print('mujoco' in sys.modules or 'dm_control' in sys.modules)")
     assert done.stdout == "False\n"
 
 
