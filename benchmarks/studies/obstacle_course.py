@@ -1,0 +1,33 @@
+"""The obstacle course: the preset; and at a smaller budget the paper's sizes of patches, a CNN, no eyes, no mirror."""
+
+from dataclasses import replace
+
+from iap.experiments.config import TrainConfig
+from iap.experiments.presets import preset
+from iap.policies import CNN, Blind, Rank, Vision
+
+BASE = replace(preset("obstacle-course"), screen=64, iterations=12, episodes=4)
+SIZES = ((1, 1), (4, 2), (4, 4), (8, 4), (8, 8), (16, 8), (16, 16))  # (patch, stride), as the paper has them
+PAPER = {"1/1": 8.0, "4/2": 6.9, "4/4": 7.5, "8/4": 6.3, "8/8": 7.5, "16/8": 6.6, "16/16": 7.6}  # its best returns
+SIDE = 32
+
+
+def seen_by(vision: Vision) -> TrainConfig:
+    """The preset with other eyes, and all else as it is."""
+    return replace(BASE, policy=replace(BASE.policy, vision=vision))
+
+
+def rank(patch: int, stride: int) -> Rank:
+    """The preset's attention on other patches; it keeps as many, or half where there are not twice as many."""
+    assert isinstance(BASE.policy.vision, Rank)
+    patches = ((SIDE - patch) // stride + 1) ** 2
+    return replace(BASE.policy.vision, patch=patch, stride=stride, keep=min(BASE.policy.vision.keep, patches // 2))
+
+
+ARMS = {
+    "iap": preset("obstacle-course"),
+    **{f"patch-{patch}-{stride}": seen_by(rank(patch, stride)) for patch, stride in SIZES},
+    "cnn": seen_by(CNN(((8, 8, 4), (8, 3, 2)))),
+    "blind": seen_by(Blind()),
+    "unmirrored": replace(BASE, policy=replace(BASE.policy, mirror=None)),
+}

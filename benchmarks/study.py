@@ -1,0 +1,72 @@
+"""Train and measure the arms of a study, each with several seeds; what is there already is not done again.
+
+Run it: python benchmarks/study.py obstacle_course [--arms patch-1 cnn] [--seeds 0 1 2] [--workers 2]
+
+A study is a module in benchmarks/studies with ARMS, a training config by name. Each run's config, curve, best policy
+and return over 100 episodes that training never saw go to benchmarks/results/STUDY/ARM-seedN.
+"""
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from iap.experiments.config import TrainConfig, fitted_to_env
+from iap.experiments.evaluate import evaluate, find_policy, job_of
+from iap.experiments.reports import write_json
+from iap.experiments.run_directory import RunDirectory
+from iap.experiments.train import train
+from iap.rollouts import LocalPool
+
+RESULTS = Path(__file__).parent / "results"
+EPISODES = 100
+
+
+def run_arm(name: str, config: TrainConfig, path: Path, workers: int) -> dict:
+    """Train what is left to train of a run, then evaluate its best policy."""
+    config = fitted_to_env(config)
+    if (path / "config.json").exists():
+        run, existing = RunDirectory.open(path)
+        if existing != config:
+            raise ValueError(f"{path} holds a run with another config: delete it, or give the arm another name")
+    else:
+        run = RunDirectory.create(path, config)
+    if len(run.read_metrics()) < config.iterations:
+        with LocalPool(config.job, workers) as pool:
+            train(config, pool, run, lambda row: print(f"{name}: {progress(row)}", flush=True))
+    measured = path / "evaluation.json"
+    if not measured.exists():
+        policy, _ = find_policy(str(path))
+        with LocalPool(job_of(policy), workers) as pool:
+            write_json(evaluate(policy, pool, EPISODES, seed=0), measured)
+    return json.loads(measured.read_text())
+
+
+def progress(row: Mapping) -> str:
+    """One row of metrics in a line."""
+    told = {key: row[key] for key in ("iteration", "episodes", "best", "mean", "held_out", "seconds") if row.get(key)}
+    return "  ".join(f"{key} {value:.4g}" for key, value in told.items())
+
+
+def main() -> None:
+    """Run all arms and seeds that were asked for, arm after arm, the first seed of all of them first."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study")
+    parser.add_argument("--arms", nargs="*")
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--workers", type=int, default=2)
+    asked = parser.parse_args()
+    arms: dict[str, TrainConfig] = importlib.import_module(f"studies.{asked.study}").ARMS
+    for seed in asked.seeds:
+        for name in asked.arms or arms:
+            path = RESULTS / asked.study / f"{name}-seed{seed}"
+            result = run_arm(f"{name} seed {seed}", replace(arms[name], seed=seed), path, asked.workers)
+            print(f"{name} seed {seed}: {result['mean']:.4g} ± {result['ci95']:.2g}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
