@@ -81,7 +81,7 @@ def test_attention_of_both_worlds_is_shown_in_this_one():
     np.testing.assert_allclose(here.scores, flipped, rtol=1e-6)
 
 
-def test_images_are_wanted_when_either_world_looks():
+def test_both_worlds_look_at_the_same_steps():
     spec = SPECS["two levels"]
     policy = policy_of(spec, init(spec, 2))
     state = policy.begin()

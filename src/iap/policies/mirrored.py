@@ -48,8 +48,8 @@ class MirroredPolicy:
         return TwoStates(self._policy.begin(seed), self._policy.begin(seed))
 
     def wants_image(self, state: TwoStates) -> bool:
-        """Whether the next step looks at the image, in this world or the other."""
-        return self._policy.wants_image(state.here) or self._policy.wants_image(state.there)
+        """Whether the next step looks at the image, which it does in both worlds or in none."""
+        return self._policy.wants_image(state.here)
 
     def act(
         self, state: TwoStates, observation: Mapping[str, Any]
@@ -62,8 +62,9 @@ class MirroredPolicy:
         }
         action, here, seen = self._policy.act(state.here, observation)
         action_there, there, seen_there = self._policy.act(state.there, mirrored)
+        hold = (here.hold + there.hold) // 2  # both look at the same steps, so that an image serves twice
         both = (action + self._mirror_action(action_there)) / 2
-        return both, TwoStates(here, there), _both(seen, seen_there)
+        return both, TwoStates(here._replace(hold=hold), there._replace(hold=hold)), _both(seen, seen_there)
 
 
 class SignedOrder:
@@ -81,17 +82,15 @@ class SignedOrder:
 
 
 def _both(here: Attention | None, there: Attention | None) -> Attention | None:
-    """What was attended to in either world."""
-    if there is not None:
-        rows, columns = there.grid.rows, there.grid.columns
-        scores = there.scores.reshape(rows, columns)[:, ::-1].ravel()
-        row, column = np.divmod(there.chosen, columns)
-        there = there._replace(scores=scores, chosen=row * columns + columns - 1 - column)
+    """What was attended to in both worlds, in this one's places."""
     if here is None or there is None:
-        return here or there
-    chosen = np.stack([here.chosen, there.chosen], axis=1).ravel()  # in turns: best first
+        return None
+    columns = there.grid.columns
+    row, column = np.divmod(there.chosen, columns)
+    chosen = np.stack([here.chosen, row * columns + columns - 1 - column], axis=1).ravel()  # in turns: best first
     first = np.sort(np.unique(chosen, return_index=True)[1])
-    return here._replace(scores=here.scores + there.scores, chosen=chosen[first])
+    mirrored = there.scores.reshape(-1, columns)[:, ::-1].ravel()
+    return here._replace(scores=here.scores + mirrored, chosen=chosen[first])
 
 
 def policy_of(spec: PolicySpec, params: Params, normaliser: Normaliser | None = None) -> Actor:
