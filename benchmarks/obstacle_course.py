@@ -14,6 +14,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from episode_profile import profile
 from report import DOCS, RESULTS, markdown, write
 from studies.obstacle_course import ARMS, PAPER, SIZES
 
@@ -30,7 +31,7 @@ from iap.viz.curves import plot_curves
 RUNS = RESULTS / "obstacle_course"
 SEEDS = (0, 1, 2)
 EPISODES, ATTENDED_EPISODES = 100, 10
-MAIN = "patch-1-1"
+BEST, MAIN = "iap", "patch-1-1"  # with the preset's budget, and with that of the other arms
 
 
 def runs_of(arm: str) -> list[Path]:
@@ -48,12 +49,13 @@ def best_run(arm: str) -> Path:
 
 def measure() -> None:
     """Controls and attended things of the best policy, and what its screening alone had come to."""
-    best = best_run(MAIN)
+    best = best_run(BEST)
     policy, _ = find_policy(str(best))
     blind, _ = find_policy(str(best_run("blind")))
     write_json(run_controls(policy, LocalPool, EPISODES, blind=blind, report=print), RUNS / "controls.json")
     write_json(attended(policy, ATTENDED_EPISODES), RUNS / "attended.json")
-    for path in runs_of(MAIN):
+    write_json(profile(policy), RUNS / "profile.json")
+    for path in [*runs_of(BEST), *runs_of(MAIN)]:
         screened, _ = find_policy(str(path / "screened.policy"))
         with LocalPool(job_of(screened)) as pool:
             write_json(evaluate(screened, pool, EPISODES, seed=0), path / "screened.json")
@@ -92,6 +94,40 @@ def arms() -> str:
     return markdown(["policy", "vision", "all", "mean", "best seed", "best course", "each seed"], lines)
 
 
+def preset_rows() -> str:
+    parts = describe(fitted_to_env(ARMS[BEST]).policy)
+    lines = [
+        [name, parts.total, *spread(returns_of(BEST, file))]
+        for name, file in (("screening alone", "screened.json"), ("trained", "evaluation.json"))
+    ]
+    return markdown(["policy", "parameters", "mean", "best seed", "best course", "each seed"], lines)
+
+
+def sizes_said() -> str:
+    """Which size did best here, and where single pixels stand."""
+    returns = {f"{p}/{s}": [r["mean"] for r in returns_of(f"patch-{p}-{s}")] for p, s in SIZES}
+    means = {size: float(np.mean(seeds)) for size, seeds in returns.items()}
+    order = sorted(means, key=lambda size: -means[size])
+    widest = max(max(seeds) - min(seeds) for seeds in returns.values())
+    return (
+        f"By the mean over seeds, the order here is {', '.join(order)}: single pixels are number "
+        f"{order.index('1/1') + 1} of {len(order)}, in the paper number 1. The best and the worst size are "
+        f"{means[order[0]] - means[order[-1]]:.1f} apart, and seeds of one size up to {widest:.1f}."
+    )
+
+
+def speed() -> str:
+    rows = json.loads((RUNS / "profile.json").read_text())
+    parts = {"policy": "policy_ms", "camera": "camera_ms", "physics, gait and sensors": "environment_ms"}
+    lines = [[name, rows[key], f"{rows[key] / rows['whole_ms']:.0%}"] for name, key in parts.items()]
+    table = markdown(["part", "ms", "share"], [*lines, ["all", rows["whole_ms"], ""]])
+    return (
+        f"Processor time of 500 steps (10 s) with {rows['looks']:.0f} looks, one core, median of {rows['episodes']} "
+        f"episodes, from `python benchmarks/episode_profile.py zoo:obstacle-course`: {rows['episodes_per_second']:.1f} "
+        f"full episodes a second.\n\n{table}"
+    )
+
+
 def controls() -> str:
     rows = json.loads((RUNS / "controls.json").read_text())
     lines = [[row["control"], f"{row['mean']:.2f} ± {row['ci95']:.2f}", row["share"], row["what"]] for row in rows]
@@ -119,7 +155,22 @@ def main() -> None:
     if parser.parse_args().measure:
         measure()
     plot()
-    write("obstacle-course.md", sizes=sizes(), arms=arms(), controls=controls(), attended=things())
+    iap, cnn = (describe(fitted_to_env(ARMS[arm]).policy) for arm in (MAIN, "cnn"))
+    write(
+        "obstacle-course.md",
+        preset=ARMS[BEST],
+        base=ARMS[MAIN],
+        preset_rows=preset_rows(),
+        sizes=sizes(),
+        sizes_said=sizes_said(),
+        arms=arms(),
+        cnn_ratio=cnn.parts["vision"] / iap.parts["vision"],
+        cnn_ratio_all=cnn.total / iap.total,
+        controls=controls(),
+        attended=things(),
+        attended_episodes=ATTENDED_EPISODES,
+        speed=speed(),
+    )
 
 
 if __name__ == "__main__":

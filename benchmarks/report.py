@@ -72,7 +72,7 @@ def trees(rows: list[dict]) -> str:
     return markdown([name.replace("_", " ") for name in names], lines)
 
 
-def write(name: str, **parts: str) -> None:
+def write(name: str, **parts: object) -> None:
     template = (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
     (DOCS / name).write_text(template.format(**parts), encoding="utf-8")
     print(f"wrote {DOCS.name}/{name}")
