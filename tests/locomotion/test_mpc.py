@@ -60,8 +60,8 @@ def dense_program(state, reference, contacts, feet):
         reach[k], free[k] = response, x
     weights = np.diag([*SPEC.weights, 0])
     errors = free - np.pad(reference, ((0, 0), (0, 1)), constant_values=-GRAVITY)
-    hessian = 2 * sum(r.T @ weights @ r for r in reach) + 2 * SPEC.force_weight * np.eye(12 * STEPS)
-    gradient = 2 * sum(r.T @ weights @ e for r, e in zip(reach, errors, strict=True))
+    hessian = 2 * np.sum([r.T @ weights @ r for r in reach], axis=0) + 2 * SPEC.force_weight * np.eye(12 * STEPS)
+    gradient = 2 * np.sum([r.T @ weights @ e for r, e in zip(reach, errors, strict=True)], axis=0)
     stands = np.repeat(contacts.ravel(), 3)
     return hessian[np.ix_(stands, stands)], gradient[stands]
 

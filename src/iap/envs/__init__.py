@@ -1,7 +1,8 @@
 """Environments, and the only room that knows the simulator.
 
-Importing it registers `iap/Seek-v0` and `iap/DOMAIN-TASK-v0`, every task of dm_control's suite seen through a camera;
-what an environment needs is loaded when it is made.
+Importing it registers `iap/Seek-v0`; `iap/DOMAIN-TASK-v0`, every task of dm_control's suite seen through a camera;
+`iap/ObstacleCourse-v0`, an A1 between walls; and `iap/StepStones-v0`, `iap/StoneGrid-v0`, `iap/Stairs-v0`, a Laikago on
+uneven terrain. What an environment needs is loaded when it is made.
 """
 
 import gymnasium

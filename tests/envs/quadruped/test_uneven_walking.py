@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 from iap.envs.camera import load_mujoco
 from iap.envs.contract import make_env
 from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
-from iap.envs.quadruped.footstep_task import FootstepTask
+from iap.envs.quadruped.footstep_task import FOOTING, FootstepTask
 from iap.envs.quadruped.footsteps import ACTIONS, ON_STAIRS, ON_THE_LEVEL, SENSORS
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
 from iap.envs.quadruped.robots import load_robot
@@ -139,7 +139,8 @@ def test_the_same_seed_and_actions_give_the_same_episode(kind, task):
 
 def test_noise_disturbs_what_is_observed_and_not_what_happens(task):
     quiet, noisy = task("step-stones"), task("step-stones", noise=1.0)
-    quiet.reset(seed=3), noisy.reset(seed=3)
+    for env in (quiet, noisy):
+        env.reset(seed=3)
     for _ in range(6):
         action = oracle_action(quiet)
         seen, disturbed = quiet.step(action)[0]["sensors"], noisy.step(action)[0]["sensors"]
@@ -181,6 +182,21 @@ def test_the_policy_is_told_which_feet_its_next_action_places(task):
         np.testing.assert_array_equal(changed, wants)
         chosen += [step] * int(wants.any())
     assert chosen == [1, 6, 11, 16]
+
+
+def test_footing_tells_gaps_edges_and_safe_places_apart(task):
+    env = task("step-stones")
+    observation, info = env.reset(seed=1)
+    footing = env.footing()
+    assert footing.shape == (48, 32)
+    height = env.motion.position_m[2]
+    on_stones = np.abs(observation["image"][..., 0] - (height - 0.11)) < 0.03
+    np.testing.assert_array_equal(footing[on_stones] == FOOTING.index("gap"), False)
+    middle = footing[:24, 16]  # from ahead to the robot: a stone or its gap, and the platform's edge
+    front_m = info["terrain"].boxes[0].centre_m[0] + info["terrain"].boxes[0].size_m[0] / 2
+    assert {FOOTING.index("gap"), FOOTING.index("edge"), FOOTING.index("safe")} <= set(footing.ravel().tolist())
+    assert middle[-1] == FOOTING.index("safe")
+    assert 0.25 < front_m < 0.6
 
 
 def test_it_draws_only_when_it_is_looked_at(task):

@@ -43,10 +43,25 @@ class DepthRays:
         self, view: View, position_m: Float[np.ndarray, " 3"], rotation: Float[np.ndarray, "3 3"]
     ) -> Float32[np.ndarray, "H W"]:
         """What a view sees from a trunk at this place, turned like this."""
-        sin, cos = math.sin(view.pitch_rad), math.cos(view.pitch_rad)
-        right, up, ahead = np.array(((0, -1, 0), (sin, 0, cos), (cos, 0, -sin))) @ rotation.T
-        eye = position_m + rotation @ np.array(view.position_m)
+        eye, (right, up, ahead) = _place(view, position_m, rotation)
         return _cast(eye, right, up, ahead, self._columns, self._rows, self._boxes, self._farthest_m)
+
+    def surface(
+        self, view: View, position_m: Float[np.ndarray, " 3"], rotation: Float[np.ndarray, "3 3"]
+    ) -> Float[np.ndarray, "H W 3"]:
+        """Where the point that each pixel shows is, in the world."""
+        eye, (right, up, ahead) = _place(view, position_m, rotation)
+        rays = ahead + self._columns[:, None] * right + self._rows[:, None, None] * up
+        return eye + self.look(view, position_m, rotation)[..., None] * rays
+
+
+def _place(
+    view: View, position_m: Float[np.ndarray, " 3"], rotation: Float[np.ndarray, "3 3"]
+) -> tuple[Float[np.ndarray, " 3"], Float[np.ndarray, "3 3"]]:
+    """Where the camera is, and what is right, up and ahead for it."""
+    sin, cos = math.sin(view.pitch_rad), math.cos(view.pitch_rad)
+    axes = np.array(((0, -1, 0), (sin, 0, cos), (cos, 0, -sin))) @ rotation.T
+    return position_m + rotation @ np.array(view.position_m), axes
 
 
 @njit(cache=True)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from jaxtyping import Float, Float32
 
-from iap.envs.quadruped.footstep_task import FootstepTask
+from iap.envs.quadruped.footstep_task import EDGE_M, FootstepTask
 from iap.envs.quadruped.uneven_terrain import Terrain
 from iap.locomotion.walker import Command
 from iap.locomotion.walker_loops import heading_of
@@ -13,7 +13,6 @@ from iap.locomotion.walker_loops import heading_of
 SPEED_M_S, SPEED_ON_STAIRS_M_S = 0.38, 0.25
 SLOWEST_M_S, ACCELERATION = 0.2, 0.37  # m/s, m/s²
 HEIGHT_M, CLEARANCE_M = 0.45, 0.07
-EDGE_M = 0.035  # that a toe keeps from an edge
 GRID_M = 0.01  # between the places that are looked at
 LENGTHENING = 2.0  # how much worse than shortening a step
 SIDEWAYS = 2.0  # how much worse than forward
@@ -66,8 +65,8 @@ def _safe_offsets(env: FootstepTask, speed: float) -> Float[np.ndarray, "4 3"]:
 
 def _slope(terrain: Terrain, position_m: Float[np.ndarray, " 3"]) -> float:
     """Of the line through the ground below, ahead and behind."""
-    away = np.linspace(-SLOPE_REACH_M, SLOPE_REACH_M, 21)
-    heights = terrain.heights(np.stack([position_m[0] + away, np.full(21, position_m[1])], axis=-1))
     if terrain.kind != "stairs":
         return 0.0
+    away = np.linspace(-SLOPE_REACH_M, SLOPE_REACH_M, 21)
+    heights = terrain.heights(np.stack([position_m[0] + away, np.full(21, position_m[1])], axis=-1))
     return float(away @ np.maximum(heights, 0.0) / (away @ away))

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Float, Float32, UInt8
+from jaxtyping import Float, Float32, Int, UInt8
 
 from iap.envs.observations import Observation, observation_space
 from iap.envs.quadruped.courses import require_number
@@ -19,7 +19,7 @@ from iap.envs.quadruped.footsteps import ACTIONS, ON_STAIRS, ON_THE_LEVEL, SENSO
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Simulator, View
-from iap.envs.quadruped.uneven_terrain import KINDS, Kind, Terrain, draw_terrain, flat_terrain, most_boxes
+from iap.envs.quadruped.uneven_terrain import FLOOR_M, KINDS, Kind, Terrain, draw_terrain, flat_terrain, most_boxes
 from iap.locomotion.mpc import QPError
 from iap.locomotion.quadruped import LAIKAGO
 from iap.locomotion.walker import Motion, Walker
@@ -33,6 +33,10 @@ DEPTH_SIZE = (24, 32)
 FRONT_M, BELLY_M = (0.197, 0.0, -0.115), (-0.092, 0.0, -0.105)
 VIEWS = tuple(View(place, DEPTH_SIZE, fov_deg=75.0, pitch_rad=math.pi / 2) for place in (FRONT_M, BELLY_M))
 FARTHEST_M = 2.0  # that is told apart
+
+FOOTING = ("gap", "edge", "safe")
+EDGE_M = 0.035  # from which on a foot does not slip off
+SAME_HEIGHT_M = 0.01
 
 STANDING_M = 0.4835
 TOUCH_N = 1.0
@@ -142,6 +146,14 @@ class FootstepTask(gymnasium.Env):
     def render(self) -> UInt8[np.ndarray, "480 640 3"] | None:
         """The robot from behind and above."""
         return None if self.render_mode is None else self._simulator.picture()
+
+    def footing(self) -> Int[np.ndarray, "48 32"]:
+        """What a foot would find at the place that each pixel shows, as an index of `FOOTING`."""
+        place = (self.motion.position_m, self.motion.rotation)
+        points = np.concatenate([self._depth_rays.surface(view, *place) for view in VIEWS])
+        is_safe = np.abs(self.terrain.heights(points[..., :2], EDGE_M) - points[..., 2]) < SAME_HEIGHT_M
+        is_gap = points[..., 2] < FLOOR_M + SAME_HEIGHT_M
+        return np.where(is_gap, FOOTING.index("gap"), np.where(is_safe, FOOTING.index("safe"), FOOTING.index("edge")))
 
     def needs_target(self) -> Float[np.ndarray, " 4"]:
         """1 for feet that lift off before the next action, so that this one decides where they land."""

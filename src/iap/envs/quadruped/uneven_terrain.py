@@ -3,6 +3,7 @@
 All begin with a platform under the robot, at height zero, and lie above a floor half a metre below.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,7 +41,11 @@ class Terrain:
     def heights(self, points: Float[np.ndarray, "... 2"], margin_m: float = 0.0) -> Float[np.ndarray, "..."]:
         """How high the ground is at each point, where edges reach inwards by the margin."""
         heights = np.full(points.shape[:-1], -np.inf)
+        low, high = points.reshape(-1, 2).min(axis=0).tolist(), points.reshape(-1, 2).max(axis=0).tolist()
         for box in self.boxes:
+            radius = math.hypot(*box.size_m[:2]) / 2
+            if any(box.centre_m[i] + radius < low[i] or box.centre_m[i] - radius > high[i] for i in range(2)):
+                continue
             sin, cos = np.sin(box.yaw_rad), np.cos(box.yaw_rad)
             away = points - np.array(box.centre_m[:2])
             ahead = away[..., 0] * cos + away[..., 1] * sin
