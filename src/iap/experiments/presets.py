@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from iap.attention import ReLU, Softmax
-from iap.evolution import CMAES, OpenES
+from iap.attention.positions import Positions
+from iap.evolution import CMAES, SNES, OpenES
 from iap.experiments.config import Scales, TrainConfig
-from iap.policies.specs import CNN, LSTM, MLP, Blind, ExactRank, Linear, PolicySpec, Rank, Trans
+from iap.policies.specs import CNN, LSTM, MLP, Blind, ExactRank, Linear, Mirror, PolicySpec, Rank, Trans, TwoLevel
 from iap.rollouts import EnvSpec
 
 ANY_SHAPE = {"image_shape": (100, 100, 3), "sensors": 0, "actions": 1}  # the environment's own take their place
@@ -26,6 +27,33 @@ PRESETS = {
         scales=Scales(vision=1.0),
         iterations=80,
         episodes=4,
+    ),
+    "obstacle-course": TrainConfig(
+        env=EnvSpec.of("iap/ObstacleCourse-v0", residuals=False),
+        policy=PolicySpec(
+            image_shape=(32, 32, 3),
+            sensors=19,
+            actions=5,
+            vision=Rank(
+                patch=1,
+                stride=1,
+                keep=16,
+                d=8,
+                bias=True,
+                kernel=ReLU(),
+                positions=Positions("concat", scale=0.3),
+                order="pooled",
+            ),
+            level=TwoLevel(senses=False),
+            mirror=Mirror(),
+        ),
+        strategy=SNES(population=20, sigma=0.04),
+        scales=Scales(vision=0.5, controller=1.0, low=1.0),
+        iterations=20,
+        episodes=6,
+        screen=300,
+        evaluate_every=5,
+        evaluate_episodes=24,
     ),
     "cheetah-run": TrainConfig(
         env=EnvSpec.of("iap/cheetah-run-v0"),

@@ -23,7 +23,7 @@ Deviation = float | np.ndarray  # of all entries, or of each column
 Make = Callable[[str, tuple[int, ...], Deviation], np.ndarray]  # name, shape, standard deviation → array
 
 OUTPUT_GAIN = 0.1  # of the last layer at the start: near-zero actions, from which all directions are open
-COMMAND_GAIN = 0.5  # of the low level for commands, which are alive from the start: else nothing tells good from bad
+COMMAND_GAIN = 2.0  # of the low level for commands, which have to be followed from the start to be told good from bad
 
 
 class Block(NamedTuple):
