@@ -2,15 +2,18 @@
 
 Run it: python benchmarks/obstacle_course.py [--measure]
 
---measure first runs what is slow and depends on the trained policies: controls, and what they attend to.
+--measure first runs what is slow and depends on the trained policies: controls, what they attend to, and films.
 """
 
 import argparse
 import json
 import sys
+import tempfile
 from pathlib import Path
 
+import imageio_ffmpeg
 import numpy as np
+from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -21,16 +24,18 @@ from studies.obstacle_course import ARMS, PAPER, SIZES
 from iap.experiments.attended import attended
 from iap.experiments.config import fitted_to_env
 from iap.experiments.controls import run_controls
-from iap.experiments.evaluate import evaluate, find_policy, job_of
+from iap.experiments.evaluate import evaluate, find_policy, job_of, watch
 from iap.experiments.reports import write_json
 from iap.experiments.run_directory import RunDirectory
 from iap.policies import describe
+from iap.policies.files import PolicyFile
 from iap.rollouts import LocalPool
 from iap.viz.curves import plot_curves
 
 RUNS = RESULTS / "obstacle_course"
 SEEDS = (0, 1, 2)
 EPISODES, ATTENDED_EPISODES = 100, 10
+FILM_SEED, FILM_STEPS, FILM_EVERY, MOMENT = 1, 240, 4, 60
 BEST, MAIN = "iap", "patch-1-1"  # with the preset's budget, and with that of the other arms
 
 
@@ -59,6 +64,32 @@ def measure() -> None:
         screened, _ = find_policy(str(path / "screened.policy"))
         with LocalPool(job_of(screened)) as pool:
             write_json(evaluate(screened, pool, EPISODES, seed=0), path / "screened.json")
+
+
+def film() -> None:
+    """An episode of the best policy, and the same moment of it and of one that sees patches of 16 × 16."""
+    seen = {arm: frames_of(find_policy(str(best_run(arm)))[0]) for arm in (BEST, "patch-16-16")}
+    Image.fromarray(seen[BEST][MOMENT]).save(DOCS / "images" / "obstacle-course.png", optimize=True)
+    beside = np.concatenate([frames[MOMENT] for frames in seen.values()], axis=1)
+    Image.fromarray(beside).save(DOCS / "images" / "obstacle-course-patches.png", optimize=True)
+    small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in seen[BEST][::FILM_EVERY]]
+    small[0].save(
+        DOCS / "images" / "obstacle-course.gif",
+        save_all=True,
+        append_images=small[1:],
+        duration=20 * FILM_EVERY,
+        loop=0,
+    )
+
+
+def frames_of(policy: PolicyFile) -> list[np.ndarray]:
+    """What `iap watch` shows of the first steps of an episode that training never saw."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "film.mp4"
+        watch(policy, out, seed=FILM_SEED, max_steps=FILM_STEPS)
+        reader = imageio_ffmpeg.read_frames(str(out))
+        width, height = next(reader)["size"]
+        return [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]
 
 
 def spread(results: list[dict]) -> list[object]:
@@ -154,6 +185,7 @@ def main() -> None:
     parser.add_argument("--measure", action="store_true")
     if parser.parse_args().measure:
         measure()
+        film()
     plot()
     iap, cnn = (describe(fitted_to_env(ARMS[arm]).policy) for arm in (MAIN, "cnn"))
     write(
