@@ -8,7 +8,7 @@ from iap.experiments.attended import attended, things
 from iap.experiments.config import fitted_to_env
 from iap.experiments.evaluate import find_policy
 from iap.experiments.presets import preset
-from iap.policies import Attention, flatten, init
+from iap.policies import Attention, blocks, flatten, init
 from iap.policies.files import PolicyFile
 
 NAMES = ("sky", "floor", "wall")
@@ -58,9 +58,11 @@ def test_shares_of_attention_and_of_the_image_are_whole(untrained):
 
 def test_attention_to_one_colour_is_found_there(untrained):
     theta = untrained.theta.copy()
-    theta[:128] = 0  # queries and keys, biases before weights
-    theta[:8] = 1  # every query asks for the same
-    keys = theta[72:128].reshape(8, 7)
+    place = {block.name: block for block in blocks(untrained.spec) if block.part == "vision"}
+    for name in ("query.bias", "query.weight", "key.bias", "key.weight"):
+        theta[place[name].start : place[name].stop] = 0
+    theta[place["query.bias"].start : place["query.bias"].stop] = 1  # every query asks for the same
+    keys = theta[place["key.weight"].start : place["key.weight"].stop].reshape(place["key.weight"].shape)
     keys[:, 0] = -1  # and a key answers where there is no red: at the walls
     rows = attended(replace(untrained, theta=theta), episodes=2, max_steps=40)
     on_walls = sum(row["attention"] for row in rows if "wall" in row["thing"])
