@@ -13,8 +13,10 @@ import pytest
 from rich.console import Console
 
 import iap
-from iap.envs.gl import INSTALL
-from iap.experiments.doctor import Check, Trial, UnfitError, all_trials, doctor, examine, table, try_disk, try_machine
+from iap.envs.gl import INSTALL, RenderingError, explained
+from iap.experiments.doctor import Check, doctor, examine, table
+from iap.experiments.doctor_machine import UnfitError, try_disk, try_machine
+from iap.experiments.doctor_parts import Trial, all_trials
 
 SOURCE = str(Path(iap.__file__).parents[1])
 LONG_S = 300.0  # no trial that answers takes as long, however busy the machine
@@ -106,6 +108,13 @@ def test_without_osmesa_its_package_is_told_and_is_required_only_if_chosen(chose
     assert found.fix.endswith("apt-get install -y libosmesa6")
 
 
+@pytest.mark.parametrize(("chosen", "package"), [("egl", "libegl1"), ("osmesa", "libosmesa6")])
+def test_a_drawing_that_fails_names_the_packages_of_its_backend(chosen, package, monkeypatch):
+    monkeypatch.setenv("MUJOCO_GL", chosen)
+    with pytest.raises(RenderingError, match=f"MUJOCO_GL is {chosen}.*apt-get install -y {package}"), explained():
+        raise ImportError("no such library")
+
+
 @pytest.mark.parametrize("chosen", ["glfw", "nonsense"])
 def test_a_backend_that_cannot_work_here_is_to_be_changed(chosen, monkeypatch, without_screen):
     monkeypatch.setenv("MUJOCO_GL", chosen)
@@ -195,7 +204,7 @@ def test_a_hanging_process_is_ended_with_all_that_it_started(tmp_path):
 
 
 def test_the_doctor_ends_in_time_even_if_everything_hangs(shadow, tmp_path):
-    shadow("rich", "import time; time.sleep(600)")
+    shadow("platform", "import time; time.sleep(600)")
     checks = doctor(tmp_path, budget_s=4)
     assert len(checks) == len(all_trials())
     assert not any(check.ok for check in checks)

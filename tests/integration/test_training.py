@@ -2,57 +2,22 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from training_cases import IAP, TINY, iap, iap_here, outcome, run_here, tiny, told
 
+from iap.attention import Softmax
 from iap.evolution import STRATEGIES, OpenES
-from iap.experiments.config import TrainConfig, config_from_json, config_to_json, fitted_to_env
-from iap.experiments.presets import PRESETS, for_env, preset, with_parts
+from iap.experiments.config import config_from_json, config_to_json, fitted_to_env
+from iap.experiments.presets import PRESETS, for_env, with_parts
 from iap.experiments.run_directory import RunDirectory, RunError
 from iap.experiments.train import train
-from iap.policies.files import load
-from iap.rollouts import EnvSpec, InlinePool, LocalPool
-
-IAP = [sys.executable, "-c", "from iap.cli import main; main()"]
-TINY = ["--strategy.population", "6", "--iterations", "4", "--episodes", "2", "--max-steps", "8"]
-TINY += ["--evaluate-every", "2", "--evaluate-episodes", "2"]
-
-
-def iap(*words, code=0):
-    done = subprocess.run([*IAP, *map(str, words)], capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
-
-
-def tiny(**changes) -> TrainConfig:
-    config = replace(
-        preset("seek"),
-        strategy=OpenES(population=6),
-        iterations=4,
-        episodes=2,
-        max_steps=8,
-        evaluate_every=2,
-        evaluate_episodes=2,
-    )
-    return fitted_to_env(replace(config, **changes))
-
-
-def outcome(run: RunDirectory):
-    """All that a run decides: its metrics but for the times, and its last and best θ."""
-    rows = [{key: value for key, value in row.items() if key != "seconds"} for row in run.read_metrics()]
-    thetas = [load(run.policy_file(which)).theta.tobytes() for which in ("last", "best")]
-    return rows, thetas
-
-
-def run_here(config, path, pool: type = InlinePool, **options):
-    run = RunDirectory.create(path, config)
-    with pool(config.job, **options) as opened:
-        train(config, opened, run)
-    return run
+from iap.policies import Rank, TwoLevel
+from iap.policies.files import load, save
+from iap.rollouts import EnvSpec, InlinePool
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +25,12 @@ def uninterrupted(tmp_path_factory):
     return outcome(run_here(tiny(), tmp_path_factory.mktemp("run") / "inline"))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_metrics_and_theta_are_the_same_whatever_the_number_of_workers(uninterrupted, tmp_path, workers):
-    assert outcome(run_here(tiny(), tmp_path / "local", LocalPool, workers=workers)) == uninterrupted
-
-
 class StopEarlyError(Exception):
     pass
+
+
+def _stop(_row):
+    raise StopEarlyError
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
@@ -127,10 +91,81 @@ def test_every_vision_trains_in_any_environment(tmp_path, vision):
     assert run.policy_file("best").exists()
 
 
-def test_screening_starts_from_the_best_of_several_random_policies(tmp_path):
-    run = run_here(tiny(screen=8, iterations=1, evaluate_every=1), tmp_path / "run")
-    assert run.read_metrics()[0]["iteration"] == 1
-    assert outcome(run)[1] != outcome(run_here(tiny(iterations=1, evaluate_every=1), tmp_path / "other"))[1]
+def test_screening_is_a_baseline_of_its_own_and_evolution_goes_on_from_it(tmp_path):
+    run = run_here(tiny(screen=15), tmp_path / "run")
+    row = run.read_metrics()[0]
+    screened = load(run.policy_file("screened"))
+    facts = screened.facts["screened"]
+    assert [row["iteration"] for row in run.read_metrics()] == [0, 1, 2, 3, 4]
+    assert row["episodes"] > 2 * 15
+    assert (row["best"], row["held_out"]) == (facts["best"], facts["held_out"])
+    assert row["best"] > row["mean"]
+    assert load(run.policy_file("last")).facts["screened"] == facts
+    assert run.read_metrics()[-1]["held_out_best"] >= facts["held_out"]
+    result = json.loads(
+        iap_here("eval", run.policy_file("screened"), "--episodes", 2, "--json", "-", "--pool", "inline").stdout
+    )
+    assert result["failed"] == 0
+
+
+def test_a_run_killed_after_screening_does_not_screen_again(tmp_path):
+    config = tiny(screen=8)
+    whole = outcome(run_here(config, tmp_path / "whole"))
+    run = RunDirectory.create(tmp_path / "run", config)
+    with InlinePool(config.job) as pool:
+        with pytest.raises(StopEarlyError):
+            train(config, pool, run, _stop)
+        done = []
+        train(config, pool, run, doing=lambda what, share: done.append((what, share)))
+    assert not done
+    assert outcome(run) == whole
+
+
+def test_screening_tells_how_far_it_is(tmp_path):
+    config = tiny(screen=13, iterations=1)
+    run = RunDirectory.create(tmp_path / "run", config)
+    done = []
+    with InlinePool(config.job) as pool:
+        train(config, pool, run, doing=lambda what, share: done.append((what, share)))
+    assert [share for _, share in done] == [0, 0, 6 / 13, 12 / 13, 1]
+    assert done[-2][0].startswith("screening 13 random policies, best ")
+
+
+def test_evolution_starts_from_a_policy_of_the_same_shapes(tmp_path):
+    first = run_here(tiny(), tmp_path / "first")
+    start = load(first.policy_file("best"))
+    out = tmp_path / "second"
+    iap_here("train", "seek", "--strategy", "open-es", *TINY, "--from", first.path, "--out", out, "--pool", "inline")
+    second = RunDirectory(out)
+    assert load(second.policy_file("start")).theta.tobytes() == start.theta.tobytes()
+    assert second.read_metrics()[0]["held_out"] == first.read_metrics()[-1]["held_out_best"]
+    assert second.read_metrics()[-1]["held_out_best"] >= first.read_metrics()[-1]["held_out_best"]
+    assert load(second.policy_file("last")).facts["started_from"]["facts"] == dict(start.facts)
+
+
+def test_a_policy_of_other_shapes_cannot_be_started_from(tmp_path):
+    words = ["train", "seek", "--policy.vision.d", 3, "--from", "zoo:seek", "--out", tmp_path / "run"]
+    assert "zoo:seek cannot be started from, its shapes differ in vision key.weight" in told(iap_here(*words, code=1))
+    assert not (tmp_path / "run").exists()
+
+
+def test_levels_kernels_and_patches_are_chosen_on_the_command_line(tmp_path):
+    words = ["train", "seek", "--strategy", "open-es", "--level", "two", "--policy.level.latent", 3]
+    words += ["--kernel", "favor++", "--policy.vision.kernel.projections", 8]
+    words += ["--policy.vision.patch", 1, "--policy.vision.stride", 1]
+    iap_here(*words, *TINY, "--out", tmp_path / "run", "--pool", "inline")
+    spec = load(tmp_path / "run" / "last.policy").spec
+    assert spec.level == TwoLevel(latent=3)
+    assert isinstance(spec.vision, Rank)
+    assert (spec.vision.patch, spec.vision.kernel) == (1, Softmax("favor++", projections=8))
+
+
+def test_what_the_environment_decides_is_no_option():
+    shown = iap_here("train", "seek", "--help").stdout
+    assert "--policy.frames" in shown
+    assert "how many looks' readouts the controller sees" in shown
+    for hidden in ("--env.id", "--policy.image-shape", "--policy.sensors", "--policy.actions", "--start-from"):
+        assert hidden not in shown
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -175,16 +210,31 @@ def test_train_then_evaluate_then_watch(tmp_path):
         (["train"], "say what to train"),
         (["train", "walk"], "there is no preset 'walk'"),
         (["train", "seek", "--env", "CartPole-v1"], "not both"),
-        (["train", "--env", "Nowhere-v0"], "Nowhere"),
+        (["train", "--env", "Nowhere-v0"], "there is no environment 'Nowhere-v0'"),
         (["train", "seek", "--vision", "eagle"], "vision must be one of"),
         (["train", "seek", "--env-option", "size"], "must be KEY=VALUE"),
+        (["train", "seek", "--env-option", "colour=3"], "iap/Seek-v0 has no option colour"),
+        (["train", "cheetah-run", "--env-option", "task=walker-run"], "iap/cheetah-run-v0 decides task itself"),
+        (["train", "seek", "--level", "three"], "level must be one of one, two, two-mlp, not 'three'"),
+        (["train", "seek", "--vision", "blind", "--kernel", "relu"], "kernel is of attention, and Blind has none"),
+        (["train", "seek", "--from", "zoo:seek", "--screen", "4"], "screen must be 0 with a policy to start from"),
         (["train", "--resume", "nowhere"], "holds no run"),
         (["eval", "nowhere.policy"], "nowhere.policy"),
         (["eval", "zoo:nothing"], "there is no 'nothing' in the zoo"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(words, message):
-    told = iap(*words, code=1).stderr.strip()
-    assert told.startswith("iap: ")
-    assert message in told
-    assert "\n" not in told
+    assert message in told(iap_here(*words, code=1))
+
+
+def test_no_policy_file_has_a_module_imported(tmp_path):
+    run = run_here(tiny(iterations=1), tmp_path / "run")
+    (tmp_path / "surprise.py").write_text("raise SystemExit('imported')")
+    save(tmp_path / "a.policy", replace(load(run.policy_file("last")), env_id="surprise:Seek-v0"))
+    for command in ("eval", "watch"):
+        refused = told(iap(command, "a.policy", code=1, cwd=tmp_path))
+        assert "no file may have a module imported" in refused
+    trusted = iap("eval", "a.policy", "--env", "surprise:Seek-v0", code=1, cwd=tmp_path)
+    assert trusted.stderr.strip() == "imported"
+    result = iap("eval", "a.policy", "--env", "iap/Seek-v0", "--episodes", 1, "--pool", "inline", cwd=tmp_path)
+    assert "iap/Seek-v0" in result.stdout

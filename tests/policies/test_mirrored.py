@@ -76,7 +76,7 @@ def test_attention_of_both_worlds_is_shown_in_this_one():
     assert there is not None
     rows, columns = np.divmod(there.chosen, 16)
     assert set(here.chosen) == set(rows * 16 + 15 - columns)
-    assert len(set(here.chosen)) == len(here.chosen) >= spec.vision.keep
+    assert len(set(here.chosen)) == len(here.chosen) >= Rank().keep
     flipped = there.scores.reshape(16, 16)[:, ::-1].ravel()
     np.testing.assert_allclose(here.scores, flipped, rtol=1e-6)
 

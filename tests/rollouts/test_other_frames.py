@@ -32,7 +32,9 @@ def env():
 def policy(env):
     shape = env.observation_space["image"].shape
     sensors = env.observation_space["sensors"].shape[0]
-    spec = PolicySpec(image_shape=shape, sensors=sensors, actions=2, vision=Rank(patch=4, stride=4), controller=Linear())
+    spec = PolicySpec(
+        image_shape=shape, sensors=sensors, actions=2, vision=Rank(patch=4, stride=4), controller=Linear()
+    )
     return Recorder(spec, init(spec, 0))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from iap.viz.plots import bench_figure, fidelity_figure, growth_exponent, plot_bench, plot_fidelity
+from iap.viz.plots import bench_figure, fidelity_figure, growth_exponent, heat_map_figure, plot_bench, plot_fidelity
 
 BENCH = [
     {"method": method, "kernel": kernel, "patches": patches, "ms": 1e-4 * patches**growth, "extra_mb": 1.0}
@@ -86,3 +86,18 @@ def test_a_plot_of_nothing_is_refused():
         bench_figure([])
     with pytest.raises(ValueError, match='kind "features"'):
         fidelity_figure(FIDELITY[-1:])
+
+
+def test_a_heat_map_can_be_read_in_every_cell_and_says_where_nothing_is_known():
+    values = {(1, 10): 0.0, (1, 20): 4.0, (2, 10): 2.0, (2, 20): None}
+    rows = [{"patch": patch, "keep": keep, "return": value} for (patch, keep), value in values.items()]
+    rows.append({"patch": 2, "keep": 10, "return": 3.0})
+    axes = heat_map_figure(rows, "patch", "keep", "return", title="returns").axes[0]
+    written = {text.get_position(): (text.get_text(), text.get_color()) for text in axes.texts}
+    assert written == {
+        (0, 0): ("0", "white"),  # dark
+        (1, 0): ("2.5", "black"),  # the mean of two
+        (0, 1): ("4", "black"),  # bright
+        (1, 1): ("none", "black"),
+    }
+    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("returns", "patch", "keep")

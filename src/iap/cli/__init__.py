@@ -6,14 +6,19 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import subcommand
 
+from iap.cli.choices import Train
+from iap.cli.controls import Controls
 from iap.cli.measuring import Bench, Doctor, Fidelity
+from iap.cli.policies import Describe, Eval, Import, Watch, Zoo
+from iap.cli.runs import Plot, Probe, Sweep
 from iap.cli.terminal import check_writable, console_for
-from iap.cli.training import Describe, Eval, Import, Plot, Probe, Sweep, TrainHelp, Watch, Zoo, parse_train
+from iap.cli.training import parse_train
 
 Command = (
-    Annotated[TrainHelp, subcommand("train")]
+    Annotated[Train, subcommand("train")]
     | Annotated[Eval, subcommand("eval")]
     | Annotated[Watch, subcommand("watch")]
+    | Annotated[Controls, subcommand("controls")]
     | Annotated[Plot, subcommand("plot")]
     | Annotated[Describe, subcommand("describe")]
     | Annotated[Probe, subcommand("probe")]
@@ -33,8 +38,8 @@ def main() -> None:
         for path in (command.json, command.plot):
             check_writable(path)
         command.run(console_for(command.json))
-    except (ValueError, OSError, RuntimeError) as error:
-        sys.exit(f"iap: {error}")
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        sys.exit(f"iap: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
         sys.exit("iap: stopped")
 

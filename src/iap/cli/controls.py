@@ -28,7 +28,7 @@ class Controls:
     """Of the first episode."""
     json: Path | None = None
     """Write the rows here as JSON; - for standard output."""
-    where: Annotated[Where, tyro.conf.arg(name="")] = Where()
+    where: Annotated[Where, tyro.conf.arg(name="")] = Where()  # noqa: RUF009
     plot = None
 
     def run(self, console: Console) -> None:

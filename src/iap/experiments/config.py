@@ -1,13 +1,15 @@
 """What a training run is: everything that decides its numbers, in one frozen object and one JSON file."""
 
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+
+import gymnasium
 
 from iap.attention.arrays import require_count
 from iap.envs.contract import action_count, make_env
 from iap.evolution import STRATEGIES, OpenES, Strategy
-from iap.policies.specs import KINDS, PolicySpec
+from iap.policies.specs import KINDS, Mirror, PolicySpec
 from iap.policies.tagged import Codec
 from iap.rollouts import EnvSpec, Job
 
@@ -43,6 +45,7 @@ class TrainConfig:
         episodes: of each candidate in a generation, on seeds that all candidates share.
         max_steps: at which an episode is cut; None for the environment's own limit.
         screen: how many random initialisations are tried before evolution starts from the best; 0 for none.
+        start_from: a policy of the same shapes that evolution starts from: a file, a run's folder, or zoo:NAME.
         evaluate_every: iterations from one check on held-out seeds to the next.
         evaluate_episodes: of each check.
         seed: of everything random.
@@ -56,6 +59,7 @@ class TrainConfig:
     episodes: int = 2
     max_steps: int | None = None
     screen: int = 0
+    start_from: str | None = None
     evaluate_every: int = 10
     evaluate_episodes: int = 16
     seed: int = 0
@@ -67,6 +71,8 @@ class TrainConfig:
             require_count(name, getattr(self, name), least=0)
         if self.max_steps is not None:
             require_count("max_steps", self.max_steps)
+        if self.start_from is not None and self.screen > 0:
+            raise ValueError(f"screen must be 0 with a policy to start from, not {self.screen}")
 
     @property
     def job(self) -> Job:
@@ -97,12 +103,20 @@ def fitted_to_env(config: TrainConfig) -> TrainConfig:
             image_shape=tuple(map(int, image.shape)),
             sensors=int(sensors.shape[0]),
             actions=action_count(env.action_space),
+            mirror=None if config.policy.mirror is None else _mirror_of(env, config.policy.mirror),
         )
     finally:
         env.close()
     return replace(config, policy=policy)
 
 
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _mirror_of(env: gymnasium.Env, wanted: Mirror) -> Mirror:
+    """What left and right are, as the environment has it unless the config says so itself."""
+    if wanted != Mirror():
+        return wanted
+    told: Mapping[str, Any] | None = getattr(env.unwrapped, "mirror", None)
+    if told is None:
+        raise ValueError(
+            f"{env.spec.id if env.spec else env} does not tell its left from its right: give policy.mirror"
+        )
+    return Mirror(**{name: tuple(values) for name, values in told.items()})

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,9 +10,10 @@ import gymnasium
 import numpy as np
 
 from iap.attention.arrays import require_count
+from iap.envs.contract import find_env, require_harmless
 from iap.experiments.config import HELD_OUT_SEEDS
 from iap.experiments.run_directory import RunDirectory
-from iap.policies import Policy, unflatten
+from iap.policies import policy_of, unflatten
 from iap.policies.files import PolicyFile, load
 from iap.rollouts import EnvSpec, Episode, Job, Pool, Step, run_episode
 from iap.viz.videos import VideoWriter, compose
@@ -20,8 +22,11 @@ from iap.zoo import zoo_file, zoo_names
 ZOO = "zoo:"
 
 
-def find_policy(name: str) -> tuple[PolicyFile, str]:
-    """A policy by its file, its run's folder (the best, else the last) or `zoo:NAME`; and where it was found."""
+def find_policy(name: str, env: str | None = None) -> tuple[PolicyFile, str]:
+    """A policy by its file, its run's folder (the best, else the last) or `zoo:NAME`; and where it was found.
+
+    With `env`, it is to act in that environment instead of its own; the module of "module:id" is imported.
+    """
     if name.startswith(ZOO):
         path = zoo_file(name.removeprefix(ZOO))
     else:
@@ -32,20 +37,26 @@ def find_policy(name: str) -> tuple[PolicyFile, str]:
             if not found:
                 raise FileNotFoundError(f"{path} is a folder without best.policy or last.policy in it")
             path = found[0]
-    return load(path), str(path)
+    policy = load(path)
+    return policy if env is None else replace(policy, env_id=find_env(env)), str(path)
 
 
 def job_of(policy: PolicyFile, max_steps: int | None = None) -> Job:
-    """The policy in the environment it was made for."""
-    return Job(EnvSpec.of(policy.env_id, **policy.env_kwargs), policy.spec, max_steps)
+    """The policy in the environment it was made for; a file cannot have modules imported for it."""
+    return Job(EnvSpec.of(require_harmless(policy.env_id), **policy.env_kwargs), policy.spec, max_steps)
 
 
 def evaluate(policy: PolicyFile, pool: Pool, episodes: int, seed: int) -> dict[str, Any]:
     """Returns of `episodes` episodes, the i-th with seed `seed` + i, their mean and its 95 % interval."""
-    require_count("episodes", episodes)
-    require_count("seed", seed, least=0, most=HELD_OUT_SEEDS - episodes, why=" (higher ones are used in training)")
+    require_seeds(episodes, seed)
     [ran] = pool.evaluate(policy.theta[None], [range(seed, seed + episodes)], policy.normaliser)
     return summary(ran) | {"seed": seed}
+
+
+def require_seeds(episodes: int, seed: int) -> None:
+    """Refuse seeds that training may have used."""
+    require_count("episodes", episodes)
+    require_count("seed", seed, least=0, most=HELD_OUT_SEEDS - episodes, why=" (higher ones are used in training)")
 
 
 def summary(episodes: list[Episode]) -> dict[str, Any]:
@@ -73,7 +84,7 @@ def watch(
 ) -> Episode:
     """One episode as a video: the scene, the policy's image with attended patches in red, scores, the return so far."""
     env = _make_drawing(policy)
-    runner = Policy(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
+    runner = policy_of(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
     draws = env.render_mode == "rgb_array" and not env.metadata.get("camera_is_scene")
     filmed, attended = 0, None
     try:

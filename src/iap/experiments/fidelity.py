@@ -27,7 +27,7 @@ from iap.attention.arrays import require_count
 from iap.attention.bounds import LARGEST_EXPONENT, hashing_error, projections_for_ranking
 from iap.attention.features import MAPS, MapName
 from iap.attention.search import HashLookup, SamplingTree
-from iap.envs.frames import render_frames
+from iap.envs.suite.frames import render_frames
 
 Source = Literal["synthetic", "frames"]
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from iap.attention.arrays import require_count
 from iap.envs.contract import to_action
 from iap.experiments.config import TrainConfig, fitted_to_env
-from iap.policies import Normaliser, Policy, init
+from iap.policies import Normaliser, init, policy_of
 
 TRAIN_SHARE = 0.7
 RIDGE = 1e-2  # of the inputs' variance
@@ -62,7 +62,7 @@ def explained_variance(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"])
 def _collect(
     config: TrainConfig, steps: int, draws: int, progress: Callable[[str, float], None]
 ) -> tuple[Float[np.ndarray, "draws n d"], Float[np.ndarray, "n s"]]:
-    policies = [Policy(config.policy, init(config.policy, config.seed + i)) for i in range(draws)]
+    policies = [policy_of(config.policy, init(config.policy, config.seed + i)) for i in range(draws)]
     env = config.env.make()
     state_of = getattr(env.unwrapped, "true_state", None)
     if state_of is None:

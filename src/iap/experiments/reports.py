@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.table import Table
 
 from iap.policies import PolicySpec, cnn_baseline, describe
 from iap.viz.plots import SMALLEST_GROWING, growth_exponent
+from iap.whole_files import write_whole
 
 Row = Mapping[str, Any]
 
@@ -23,13 +23,7 @@ def write_json(rows: Sequence[Row] | Row, path: str | Path) -> None:
     if str(path) == "-":
         sys.stdout.write(text)
         return
-    path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, text.encode())
 
 
 def attention_table(rows: Sequence[Row]) -> Table:

@@ -13,6 +13,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from iap.experiments.config import TrainConfig, config_from_json, config_to_json
+from iap.experiments.events import EventFile
+from iap.policies.files import PolicyFile
+from iap.policies.files import save as save_policy
+from iap.whole_files import write_whole
 
 Row = dict[str, Any]
 
@@ -23,7 +27,7 @@ class RunError(ValueError):
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """A folder with `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `best.policy`, `last.policy`."""
+    """A folder with `config.json`, `metrics.jsonl`, `checkpoint.safetensors` and policies, such as `best.policy`."""
 
     path: Path
 
@@ -31,11 +35,11 @@ class RunDirectory:
     def create(cls, path: Path, config: TrainConfig) -> "RunDirectory":
         """A new run's folder; one that holds a run already is refused."""
         run = cls(path)
-        with _explained(path):
+        with run.explained():
             path.mkdir(parents=True, exist_ok=True)
             if run.config_file.exists():
                 raise RunError(f"{path} holds a run already: resume it with `iap train --resume {path}`")
-            replace_file(run.config_file, json.dumps(config_to_json(config), indent=1).encode())
+            write_whole(run.config_file, json.dumps(config_to_json(config), indent=1).encode())
         return run
 
     @classmethod
@@ -49,6 +53,15 @@ class RunDirectory:
             raise RunError(f"{path} holds no run: there is no {run.config_file.name} in it") from None
         except (ValueError, OSError) as error:
             raise RunError(f"{run.config_file} cannot be read: {error}") from error
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Whatever keeps the folder from being written to, as one error that says so."""
+        try:
+            yield
+        except OSError as error:
+            reason = f"{self.path} cannot be written ({error.strerror}); what was saved before is whole"
+            raise RunError(reason) from error
 
     @property
     def config_file(self) -> Path:
@@ -66,14 +79,19 @@ class RunDirectory:
         return self.path / "checkpoint.safetensors"
 
     def policy_file(self, which: str) -> Path:
-        """The policy "best" or "last"."""
+        """The policy "best" or "last", or what evolution started from: "screened" or "start"."""
         return self.path / f"{which}.policy"
+
+    def save_policy(self, which: str, policy: PolicyFile) -> None:
+        """Replace a policy."""
+        with self.explained():
+            save_policy(self.policy_file(which), policy)
 
     def save_checkpoint(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
         """Replace the checkpoint; whatever happens, the old or the new one is there, whole."""
-        with _explained(self.path):
+        with self.explained():
             whole = {name: np.array(x, order="C") for name, x in arrays.items()}
-            replace_file(self.checkpoint_file, save(whole, metadata={"facts": json.dumps(facts)}))
+            write_whole(self.checkpoint_file, save(whole, metadata={"facts": json.dumps(facts)}))
 
     def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """The checkpoint's arrays and facts; None if the run never got to its first."""
@@ -88,9 +106,14 @@ class RunDirectory:
         except (SafetensorError, OSError, ValueError, KeyError) as error:
             raise RunError(f"{self.checkpoint_file} cannot be read: {error}") from error
 
+    def open_events(self) -> EventFile:
+        """A file for TensorBoard."""
+        with self.explained():
+            return EventFile(self.path / "tensorboard")
+
     def append_metrics(self, row: Row) -> None:
         """One more row, on the disk before this returns."""
-        with _explained(self.path), self.metrics_file.open("a", encoding="utf-8") as file:
+        with self.explained(), self.metrics_file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -107,29 +130,8 @@ class RunDirectory:
                 break
         return rows
 
-    def keep_metrics(self, count: int) -> None:
-        """Only the first `count` rows: those that the checkpoint knows of."""
-        rows = self.read_metrics()[:count]
-        with _explained(self.path):
-            replace_file(self.metrics_file, "".join(json.dumps(row) + "\n" for row in rows).encode())
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file beside, then put it in the place of `path` in one go."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RunError(f"{path} cannot be written ({error.strerror}); what was saved before is whole") from error
+    def keep_metrics(self, iteration: int) -> None:
+        """Only the rows up to this iteration: those that the checkpoint knows of."""
+        rows = [row for row in self.read_metrics() if row["iteration"] <= iteration]
+        with self.explained():
+            write_whole(self.metrics_file, "".join(json.dumps(row) + "\n" for row in rows).encode())

@@ -73,7 +73,7 @@ def _train_point(
     else:
         run = RunDirectory.create(path, config)
     rows = run.read_metrics()
-    if len(rows) < config.iterations:
+    if not rows or rows[-1]["iteration"] < config.iterations:
         pool: Pool
         with open_pool(config.job) as pool:
             train(config, pool, run, report)

@@ -2,7 +2,6 @@
 
 import io
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
+
+from iap.whole_files import write_whole
 
 Row = Mapping[str, Any]
 
@@ -27,6 +28,8 @@ STYLES = {
     "favor++": ("#CC79A7", "D"),
 }
 OTHER = ("#56B4E9", "x")
+NOTHING = "0.85"  # the grey of what is not known
+LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
 DPI = 130
 SMALLEST_GROWING = 2_500  # patches; below, what a call costs in itself hides how time grows
 SETTLED_PX = 20_000  # colours are good enough once fewer pixels than this change theirs
@@ -95,26 +98,35 @@ def fidelity_figure(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def plot_heat_map(rows: Sequence[Row], x: str, y: str, value: str, path: str | Path) -> None:
+def plot_heat_map(rows: Sequence[Row], x: str, y: str, value: str, path: str | Path, *, title: str = "") -> None:
+    """Write `heat_map_figure` to a PNG file."""
+    save_figure(heat_map_figure(rows, x, y, value, title=title), path)
+
+
+def heat_map_figure(rows: Sequence[Row], x: str, y: str, value: str, *, title: str = "") -> Figure:
     """The mean of `value` at each point of two columns, as colours with the numbers on them."""
     columns, lines = _distinct(rows, x), _distinct(rows, y)
-    cells = [
-        [_mean([row[value] for row in rows if row[x] == column and row[y] == line]) for column in columns]
-        for line in lines
-    ]
-    figure = Figure(figsize=(2.5 + 1.1 * len(columns), 2 + 0.8 * len(lines)), dpi=DPI, layout="constrained")
+    cells = np.array(
+        [[_mean(row[value] for row in rows if (row[x], row[y]) == (c, r)) for c in columns] for r in lines]
+    )
+    figure = Figure(figsize=(2.8 + 1.1 * len(columns), 1.8 + 0.8 * len(lines)), dpi=DPI, layout="constrained")
     axes = figure.subplots()
-    axes.imshow(np.array(cells, float), cmap="viridis", aspect="auto")
+    axes.set_facecolor(NOTHING)
+    image = axes.imshow(np.ma.masked_invalid(cells), cmap="viridis", aspect="auto")
     axes.set_xticks(range(len(columns)), map(str, columns))
     axes.set_yticks(range(len(lines)), map(str, lines))
-    axes.set(xlabel=x, ylabel=y, title=value.replace("_", " "))
-    for i, line in enumerate(cells):
-        for j, cell in enumerate(line):
-            axes.text(j, i, f"{cell:.3g}", ha="center", va="center", color="white", fontweight="bold")
-    save_figure(figure, path)
+    axes.set(xlabel=x, ylabel=y)
+    axes.set_title(title or value.replace("_", " "), fontsize=11)
+    for (line, column), cell in np.ndenumerate(cells):
+        known = math.isfinite(cell)
+        bright = not known or np.dot(image.cmap(image.norm(cell))[:3], LUMINANCE) > 0.5  # noqa: PLR2004
+        text = f"{cell:.3g}" if known else "none"
+        axes.text(column, line, text, ha="center", va="center", color="black" if bright else "white", fontsize=11)
+    figure.colorbar(image, ax=axes)
+    return figure
 
 
-def _mean(values: Sequence[float | None]) -> float:
+def _mean(values: Iterable[float | None]) -> float:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else math.nan
 
@@ -125,13 +137,9 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     figure.savefig(drawn, format="png", facecolor="white")
     with Image.open(drawn) as picture:
         small = picture.convert("RGB").quantize(256, kmeans=SETTLED_PX)
-    path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        small.save(beside, format="png", optimize=True)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    encoded = io.BytesIO()
+    small.save(encoded, format="png", optimize=True)
+    write_whole(path, encoded.getvalue())
 
 
 def _distinct(rows: Iterable[Row], key: str) -> list[Any]:

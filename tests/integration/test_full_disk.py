@@ -1,0 +1,87 @@
+"""A disk that is full, and folders that cannot be written to: one clear error, and nothing that was saved is lost."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from training_cases import TINY, iap, iap_here, outcome, run_here, tiny, told
+
+from iap.experiments.run_directory import RunDirectory
+
+FULL = "No space left on device"
+WORDS = ["train", "seek", "--strategy", "open-es", *TINY, "--pool", "inline"]
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """A file system of its own, of 200 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only root can mount a small disk, and not in every container")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Take all the room that is left."""
+    ballast, free = folder / "ballast", os.statvfs(folder)
+    ballast.write_bytes(bytes(free.f_bavail * free.f_frsize))
+    return ballast
+
+
+def test_a_run_whose_disk_fills_up_stops_with_one_line_and_resumes_when_there_is_room(small_disk, tmp_path):
+    expected = outcome(run_here(tiny(), tmp_path / "expected"))
+    config = tiny(iterations=2)
+    run = run_here(config, small_disk / "run")
+    (small_disk / "run" / "config.json").write_bytes((tmp_path / "expected" / "config.json").read_bytes())
+    checkpoint = run.checkpoint_file.read_bytes()
+
+    ballast = fill(small_disk)
+    refused = told(iap("train", "--resume", run.path, "--pool", "inline", code=1))
+    assert FULL in refused
+    assert str(run.path) in refused
+    assert run.checkpoint_file.read_bytes() == checkpoint
+    assert not [path for path in run.path.iterdir() if path.suffix == ".part"]
+
+    ballast.unlink()
+    iap("train", "--resume", run.path, "--pool", "inline")
+    assert outcome(run) == expected
+
+
+def test_a_disk_that_is_full_from_the_start_is_one_line(small_disk):
+    fill(small_disk)
+    assert FULL in told(iap_here(*WORDS, "--out", small_disk / "run", code=1))
+
+
+@pytest.mark.parametrize("left", [8_000, 20_000, 40_000])
+def test_wherever_the_room_ends_the_run_can_be_resumed(small_disk, tmp_path, left):
+    expected = outcome(run_here(tiny(), tmp_path / "expected"))
+    ballast = fill(small_disk)
+    os.truncate(ballast, ballast.stat().st_size - left)
+    out = small_disk / "run"
+    told(iap_here(*WORDS, "--out", out, code=1))
+    ballast.unlink()
+    begun = (out / "config.json").exists()
+    iap_here(*(["train", "--resume", out, "--pool", "inline"] if begun else [*WORDS, "--out", out]))
+    assert outcome(RunDirectory(out)) == expected
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    refused = told(iap_here(*WORDS, "--out", tmp_path / "file" / "run", code=1))
+    assert f"{tmp_path / 'file' / 'run'} cannot be written (Not a directory)" in refused
+
+
+def test_a_folder_that_becomes_read_only_keeps_its_checkpoint(small_disk, tmp_path):
+    run = run_here(tiny(), small_disk / "run")
+    checkpoint = run.checkpoint_file.read_bytes()
+    longer = (small_disk / "run" / "config.json").read_text().replace('"iterations": 4', '"iterations": 6')
+    (small_disk / "run" / "config.json").write_text(longer)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    refused = told(iap_here("train", "--resume", run.path, "--pool", "inline", code=1))
+    assert f"{run.path} cannot be written (Read-only file system)" in refused
+    assert run.checkpoint_file.read_bytes() == checkpoint
