@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from iap.attention import ReLU, Softmax, gather, mask, sample, top
+from iap.attention.selection import top_of_image
 
 # few distinct numbers, so that ties abound; both zeros, and infinities
 LEVELS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-30, 1.0, 2.0, np.inf])
@@ -44,9 +45,9 @@ def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
     """Few of a single image's scores are kept in order, many are partitioned, and those of a batch are sorted."""
     scores = np.array(levels, np.float32)[:: -1 if reverse else 1]
     keep = data.draw(st.integers(1, len(scores)))
-    chosen = top(scores, keep)
-    np.testing.assert_array_equal(chosen, top(scores[None], keep)[0])
-    assert chosen.dtype == np.int64
+    for chosen in (top(scores, keep), top_of_image(scores, keep)):
+        np.testing.assert_array_equal(chosen, top(scores[None], keep)[0])
+        assert chosen.dtype == np.int64
 
 
 @pytest.mark.parametrize("keep", [1, 5, 40, 50])
@@ -54,8 +55,9 @@ def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
 def test_a_score_that_is_no_number_is_found_wherever_it_is(keep, place):
     scores = np.linspace(1, 0, 50, dtype=np.float32)
     scores[place] = np.nan
-    with pytest.raises(ValueError, match="scores must not hold NaN"):
-        top(scores, keep)
+    for choose in (top, top_of_image):
+        with pytest.raises(ValueError, match="scores must not hold NaN"):
+            choose(scores, keep)
 
 
 def test_many_scores_without_ties_are_sorted_the_same_in_every_library(library):

@@ -1,6 +1,7 @@
 """A training run comes out the same to the last bit wherever its episodes run, and whatever happens there."""
 
 import os
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
@@ -68,6 +69,9 @@ def test_they_are_the_same_on_a_ray_cluster_that_loses_a_node_in_the_middle_of_t
         with RayPool(config.job, cluster.address) as pool, ThreadPoolExecutor(1) as elsewhere:
             assert len([node for node in ray.nodes() if node["Alive"] and "CPU" in node["Resources"]]) == 2
             train(config, pool, run, lose_a_node)
+            until = time.monotonic() + 60  # Ray notices only after a while that a node is gone
+            while sum(node["Alive"] for node in ray.nodes()) > 2 and time.monotonic() < until:
+                time.sleep(0.2)
             assert sorted(node["Alive"] for node in ray.nodes()) == [False, True, True]
         assert outcome(run) == inline
     finally:

@@ -12,7 +12,7 @@ FEW = 32  # patches that are kept in order while the scores of an image pass by:
 def top(scores: Float[Array, "*batch L"], keep: int) -> Int[Array, "*batch l"]:
     """The indices of the `keep` largest scores, best first; of equal scores, the patch that comes first."""
     if isinstance(scores, np.ndarray) and scores.ndim == 1 and scores.dtype == np.float32:
-        return top_of_image(scores, _check_keep(keep, scores))
+        return _partitioned(scores, _check_keep(keep, scores))
     xp = namespace(scores=require_floats("scores", scores, least_rank=1))
     _check_keep(keep, scores)
     if is_known_false(~xp.isnan(scores).any()):
@@ -21,11 +21,16 @@ def top(scores: Float[Array, "*batch L"], keep: int) -> Int[Array, "*batch l"]:
 
 
 def top_of_image(scores: Float[np.ndarray, " L"], keep: int) -> Int[np.ndarray, " l"]:
-    """`top` of one image's float32 scores, without sorting all patches; `keep` is not checked."""
-    if keep <= FEW:
-        from iap.attention.selection_loops import best_first  # whoever selects nothing need not load a compiler
+    """`top` of one image's float32 scores, compiled where that is faster; `keep` is not checked."""
+    if keep > FEW:
+        return _partitioned(scores, keep)
+    from iap.attention.selection_loops import best_first  # who does not ask for it need not load a compiler
 
-        return best_first(scores, keep)
+    return best_first(scores, keep)
+
+
+def _partitioned(scores: Float[np.ndarray, " L"], keep: int) -> Int[np.ndarray, " l"]:
+    """`top` of float32 scores without sorting all of them."""
     if np.isnan(scores).any():
         raise ValueError("scores must not hold NaN")
     threshold = np.partition(scores, -keep)[-keep]

@@ -7,16 +7,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32
 
-from iap.attention.features import Softmax
 from iap.policies.files import PolicyFile
 from iap.policies.parameters import blocks
 from iap.policies.specs import LSTM, ExactRank, PolicySpec
 
 IMAGE_SHAPE = (96, 96, 3)
 ACTIONS = 3  # steering, gas, brake
-# Its picks have 0.99 of the importance of the exact ones, on frames of CarRacing and random parameters of many sizes;
-# those of plain positive features, as many, have 0.71.
-LINEAR = Softmax("favor++", projections=256)
 MOST_BYTES = 1 << 20  # when unpacked; the published vector has 15 kB
 
 
@@ -31,7 +27,7 @@ def import_attention_agent(path: str | Path, env_id: str = "CarRacing-v3", *, li
         env_id: the environment that it is to act in, with images of 96×96×3 and three actions.
         linear: whether linear, row-normalised attention takes the place of the exact one.
     """
-    spec = PolicySpec(IMAGE_SHAPE, 0, ACTIONS, ExactRank(linear=linear, kernel=LINEAR), LSTM(), normalise=False)
+    spec = PolicySpec(IMAGE_SHAPE, 0, ACTIONS, ExactRank(linear=linear), LSTM(), normalise=False)
     theta = _read(Path(path), blocks(spec)[-1].stop)
     return PolicyFile(spec, theta, None, env_id, facts={"imported": "AttentionAgent"})
 
