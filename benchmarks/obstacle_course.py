@@ -177,7 +177,13 @@ def things() -> str:
 
 
 def plot() -> None:
-    shown = {"IAP, patch 1": MAIN, "CNN": "cnn", "blind": "blind", "IAP, not mirrored": "unmirrored"}
+    shown = {
+        "IAP, patch 1, the preset's budget": BEST,
+        "IAP, patch 1": MAIN,
+        "CNN": "cnn",
+        "blind": "blind",
+        "IAP, not mirrored": "unmirrored",
+    }
     curves = {label: [RunDirectory(path).read_metrics() for path in runs_of(arm)] for label, arm in shown.items()}
     plot_curves(
         {label: seeds for label, seeds in curves.items() if seeds}, DOCS / "images" / "obstacle-course-curves.png"
