@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from iap.experiments.config import TrainConfig, fitted_to_env
+from iap.experiments.config import TrainConfig
 from iap.experiments.evaluate import evaluate, find_policy, job_of
 from iap.experiments.reports import write_json
-from iap.experiments.run_directory import RunDirectory
-from iap.experiments.train import train
+from iap.experiments.sweep import train_the_rest
 from iap.rollouts import LocalPool
 
 RESULTS = Path(__file__).parent / "results"
@@ -27,16 +26,12 @@ EPISODES = 100
 
 def run_arm(name: str, config: TrainConfig, path: Path, workers: int) -> dict:
     """Train what is left to train of a run, then evaluate its best policy."""
-    config = fitted_to_env(config)
-    if (path / "config.json").exists():
-        run, existing = RunDirectory.open(path)
-        if existing != config:
-            raise ValueError(f"{path} holds a run with another config: delete it, or give the arm another name")
-    else:
-        run = RunDirectory.create(path, config)
-    if len(run.read_metrics()) < config.iterations:
-        with LocalPool(config.job, workers) as pool:
-            train(config, pool, run, lambda row: print(f"{name}: {progress(row)}", flush=True))
+    train_the_rest(
+        config,
+        path,
+        lambda job: LocalPool(job, workers),
+        lambda row: print(f"{name}: {progress(row)}", flush=True),
+    )
     measured = path / "evaluation.json"
     if not measured.exists():
         policy, _ = find_policy(str(path))

@@ -65,11 +65,19 @@ def _with(part: Any, path: Sequence[str], value: Any, name: str) -> Any:
 def _train_point(
     config: TrainConfig, path: Path, open_pool: Callable[[Job], Any], report: Callable[[Row], None]
 ) -> Row:
+    rows = train_the_rest(config, path, open_pool, report).read_metrics()
+    return {key: rows[-1][key] for key in ("episodes", "mean", "best", "held_out_best")} | {"run": str(path)}
+
+
+def train_the_rest(
+    config: TrainConfig, path: Path, open_pool: Callable[[Job], Any], report: Callable[[Row], None]
+) -> RunDirectory:
+    """A run of this config in this folder, trained to its end from wherever it was stopped, if it was."""
     config = fitted_to_env(config)
     if (path / "config.json").exists():
         run, existing = RunDirectory.open(path)
         if existing != config:
-            raise ValueError(f"{path} holds a run with other options: choose another folder with --out")
+            raise ValueError(f"{path} holds a run with other options: choose another folder, or delete it")
     else:
         run = RunDirectory.create(path, config)
     rows = run.read_metrics()
@@ -77,8 +85,7 @@ def _train_point(
         pool: Pool
         with open_pool(config.job) as pool:
             train(config, pool, run, report)
-        rows = run.read_metrics()
-    return {key: rows[-1][key] for key in ("episodes", "mean", "best", "held_out_best")} | {"run": str(path)}
+    return run
 
 
 def _parsed(value: str) -> Any:
