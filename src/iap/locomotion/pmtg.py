@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numba import njit
 
 LEGS = ("FR", "FL", "RR", "RL")
 IS_FRONT = (True, True, False, False)
@@ -64,6 +65,7 @@ class TrajectoryGenerator:
         self.gait = gait
         self._step_s = step_s
         self._pose = np.asarray(pose_rad, np.float64)
+        self._leg_turns = np.array(gait.phases)
         self._stance_turns = gait.swing_speed_ratio / (1 + gait.swing_speed_ratio)
         self.turn = 0.0
 
@@ -93,22 +95,36 @@ class TrajectoryGenerator:
         amplitude = gait.amplitude_rad if amplitude_rad is None else amplitude_rad
         lift = gait.lift_rad if lift_rad is None else lift_rad
         height = gait.height_rad if height_rad is None else height_rad
-        offsets: list[float] = []
-        for phase, front, left in zip(self.phases(), IS_FRONT, IS_LEFT, strict=True):
-            cos, sin = math.cos(phase), math.sin(phase)
-            stride = 1 - STEERING_STRIDE * steering if left else 1 + STEERING_STRIDE * steering
-            sideways = STEERING_ABDUCTION_RAD * steering * cos
-            extend = height + sin * (lift if sin < 0 else -PRESS * amplitude)
-            offsets += (sideways if front else -sideways, -amplitude * stride * cos - extend / 2, extend)
-        return self._pose + offsets
+        return _angles(self.phases(), self._pose, amplitude, lift, height, steering)
 
-    def phases(self) -> list[float]:
+    def phases(self) -> Float[np.ndarray, " 4"]:
         """The phase of each leg, in radians; the first half is stance, however long it takes."""
-        stance = self._stance_turns
-        turns = [(self.turn + phase) % 1.0 for phase in self.gait.phases]
-        return [math.pi * (t / stance if t < stance else 1 + (t - stance) / (1 - stance)) for t in turns]
+        return _phases(self.turn, self._leg_turns, self._stance_turns)
 
     def observe(self) -> tuple[float, float]:
         """The phase of the whole gait, as ((cos φ + 1)/2, (sin φ + 1)/2): it tells those of all legs."""
         phase = 2 * math.pi * self.turn
         return (math.cos(phase) + 1) / 2, (math.sin(phase) + 1) / 2
+
+
+@njit(cache=True)
+def _phases(turn, legs, stance):
+    phases = np.empty(len(legs))
+    for leg in range(len(legs)):
+        t = (turn + legs[leg]) % 1.0
+        phases[leg] = math.pi * (t / stance if t < stance else 1 + (t - stance) / (1 - stance))
+    return phases
+
+
+@njit(cache=True)
+def _angles(phases, pose, amplitude, lift, height, steering):
+    angles = pose.copy()
+    for leg in range(len(phases)):
+        cos, sin = math.cos(phases[leg]), math.sin(phases[leg])
+        stride = 1 - STEERING_STRIDE * steering if IS_LEFT[leg] else 1 + STEERING_STRIDE * steering
+        sideways = STEERING_ABDUCTION_RAD * steering * cos
+        extend = height + sin * (lift if sin < 0 else -PRESS * amplitude)
+        angles[3 * leg] += sideways if IS_FRONT[leg] else -sideways
+        angles[3 * leg + 1] += -amplitude * stride * cos - extend / 2
+        angles[3 * leg + 2] += extend
+    return angles

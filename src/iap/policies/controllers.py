@@ -14,11 +14,11 @@ class Feedforward:
     begin = NO_MEMORY
 
     def __init__(self, params: LayersParams) -> None:
-        self._layers = [_own(layer) for layer in params.layers]
+        self.layers = [_own(layer) for layer in params.layers]
 
     def __call__(self, x: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The outputs, and the memory, which is none."""
-        for weight, bias in self._layers:
+        for weight, bias in self.layers:
             x = tanh_layer(weight, bias, x)
         return x, hidden
 

@@ -81,6 +81,60 @@ def normalise(x, mean, scale, clip):
     return normal
 
 
+@njit(error_model="numpy", cache=True)
+def receive(features, sensors, mean, scale, clip):
+    """Features and sensors as one vector, and the same normalised."""
+    inputs = np.empty(len(features) + len(sensors), np.float32)
+    inputs[: len(features)] = features
+    inputs[len(features) :] = sensors
+    return inputs, normalise(inputs, mean, scale, clip)
+
+
+@njit(error_model="numpy", cache=True)
+def flipped(image):
+    """An image with left and right exchanged."""
+    out = np.empty_like(image)
+    rows, columns, channels = image.shape
+    for y in range(rows):
+        for x in range(columns):
+            for c in range(channels):
+                out[y, x, c] = image[y, columns - 1 - x, c]
+    return out
+
+
+@njit(error_model="numpy", cache=True)
+def in_mirror(x, places, signs, offsets):
+    """A vector in the mirror: numbers change places, signs, and what they are counted from."""
+    out = np.empty(len(places), np.float32)
+    for i in range(len(places)):
+        out[i] = x[places[i]] * signs[i] + offsets[i]
+    return out
+
+
+@njit(error_model="numpy", cache=True)
+def mean_with_mirrored(here, there, places, signs):
+    """The mean of a vector and of the mirror image of another."""
+    out = np.empty(len(here), np.float32)
+    for i in range(len(here)):
+        out[i] = (here[i] + there[places[i]] * signs[i]) / 2
+    return out
+
+
+@njit(error_model="numpy", cache=True)
+def in_turns(here, there, columns):
+    """Patches chosen in this world and in the mirrored one, in turns and in this one's places, each once."""
+    out = np.empty(len(here) + len(there), np.int64)
+    count = 0
+    for i in range(len(out)):
+        index = here[i // 2] if i % 2 == 0 else there[i // 2]
+        if i % 2 == 1:
+            index += columns - 1 - 2 * (index % columns)
+        if index not in out[:count]:
+            out[count] = index
+            count += 1
+    return out[:count]
+
+
 @njit(fastmath={"contract", "reassoc"}, error_model="numpy", cache=True)
 def tanh_layer(weight, bias, x):
     """tanh(weight·x + bias)."""
@@ -91,3 +145,13 @@ def tanh_layer(weight, bias, x):
             total += weight[i, j] * x[j]
         out[i] = math.tanh(total + bias[i])
     return out
+
+
+@njit(error_model="numpy", cache=True)
+def follow(before, features, sensors, mean, scale, clip, command, weight, bias):
+    """A step under a command: what is received with the features of before, and what a layer makes of the rest."""
+    inputs, normal = receive(before[:features], sensors, mean, scale, clip)
+    x = np.empty(len(command) + len(sensors), np.float32)
+    x[: len(command)] = command
+    x[len(command) :] = normal[features:]
+    return inputs, tanh_layer(weight, bias, x)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from iap.policies.loops import flipped, in_mirror, in_turns, mean_with_mirrored
 from iap.policies.normaliser import Normaliser
 from iap.policies.policy import Policy
 from iap.policies.specs import PolicySpec
@@ -55,16 +56,16 @@ class MirroredPolicy:
         self, state: TwoStates, observation: Mapping[str, Any]
     ) -> tuple[Float[np.ndarray, " k"], TwoStates, Attention | None]:
         """The action in [−1, 1], the next states, and what was attended to in both worlds, drawn in this one."""
-        image, sensors = observation["image"], observation["sensors"]
-        mirrored = {
-            "image": image[:, ::-1] if isinstance(image, np.ndarray) else image,
-            "sensors": self._mirror_sensors(np.asarray(sensors, np.float32)),
-        }
+        mirrored = {"sensors": self._mirror_sensors(np.asarray(observation["sensors"], np.float32))}
+        if self.wants_image(state) and isinstance(image := observation["image"], np.ndarray):
+            mirrored["image"] = flipped(image)
         action, here, seen = self._policy.act(state.here, observation)
         action_there, there, seen_there = self._policy.act(state.there, mirrored)
-        hold = (here.hold + there.hold) // 2  # both look at the same steps, so that an image serves twice
-        both = (action + self._mirror_action(action_there)) / 2
-        return both, TwoStates(here._replace(hold=hold), there._replace(hold=hold)), _both(seen, seen_there)
+        if here.hold != there.hold:  # both look at the same steps, so that an image serves twice
+            hold = (here.hold + there.hold) // 2
+            here, there = here._replace(hold=hold), there._replace(hold=hold)
+        both = mean_with_mirrored(action, action_there, self._mirror_action.places, self._mirror_action.signs)
+        return both, TwoStates(here, there), _both(seen, seen_there)
 
 
 class SignedOrder:
@@ -72,13 +73,13 @@ class SignedOrder:
 
     def __init__(self, signed: tuple[int, ...], offsets: tuple[float, ...] = ()) -> None:
         numbers = np.array(signed, np.int64)
-        self._places = np.abs(numbers) - 1
-        self._signs = np.sign(numbers).astype(np.float32)
-        self._offsets = np.array(offsets or np.zeros(len(numbers)), np.float32)
+        self.places = np.abs(numbers) - 1
+        self.signs = np.sign(numbers).astype(np.float32)
+        self.offsets = np.array(offsets or np.zeros(len(numbers)), np.float32)
 
     def __call__(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The vector in the mirror."""
-        return x[self._places] * self._signs + self._offsets
+        return in_mirror(x, self.places, self.signs, self.offsets)
 
 
 def _both(here: Attention | None, there: Attention | None) -> Attention | None:
@@ -86,11 +87,8 @@ def _both(here: Attention | None, there: Attention | None) -> Attention | None:
     if here is None or there is None:
         return None
     columns = there.grid.columns
-    row, column = np.divmod(there.chosen, columns)
-    chosen = np.stack([here.chosen, row * columns + columns - 1 - column], axis=1).ravel()  # in turns: best first
-    first = np.sort(np.unique(chosen, return_index=True)[1])
     mirrored = there.scores.reshape(-1, columns)[:, ::-1].ravel()
-    return here._replace(scores=here.scores + mirrored, chosen=chosen[first])
+    return here._replace(scores=here.scores + mirrored, chosen=in_turns(here.chosen, there.chosen, columns))
 
 
 def policy_of(spec: PolicySpec, params: Params, normaliser: Normaliser | None = None) -> Actor:

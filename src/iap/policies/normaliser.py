@@ -1,5 +1,6 @@
 """Running statistics of what a controller receives: gathered an episode at a time, merged exactly, then applied."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,13 +109,12 @@ class Normaliser(Moments):
 
     def apply(self, x: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
         """(x − mean)/std, clipped to ±5, as float32; x itself as long as nothing was gathered."""
-        if self.count == 0:
-            return np.asarray(x, np.float32)
-        mean, scale = self._folded
-        return normalise(x, mean, scale, CLIP)
+        return normalise(np.asarray(x, np.float32), *self.folded)
 
     @cached_property
-    def _folded(self) -> tuple[np.ndarray, np.ndarray]:
-        """The mean, and one over the standard deviation; constants keep their unit."""
+    def folded(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """The mean, one over the standard deviation, and where to clip; constants keep their unit."""
+        if self.count == 0:
+            return np.zeros(len(self.mean)), np.ones(len(self.mean)), math.inf
         std = np.sqrt(self.m2 / self.count)
-        return self.mean.copy(), 1 / np.where(std < FLAT, 1.0, std)
+        return self.mean.copy(), 1 / np.where(std < FLAT, 1.0, std), CLIP

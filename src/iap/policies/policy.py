@@ -10,7 +10,7 @@ from jaxtyping import Float
 from iap.attention.arrays import require_count, require_finite
 from iap.policies.levels import OneLevel, TwoLevels
 from iap.policies.looking import Look
-from iap.policies.loops import fill_features
+from iap.policies.loops import fill_features, follow, receive
 from iap.policies.normaliser import Normaliser
 from iap.policies.parameters import require_params
 from iap.policies.specs import PolicySpec
@@ -37,6 +37,7 @@ class Policy:
             raise ValueError(f"normaliser has {len(self.normaliser.mean)} numbers, but inputs have {spec.inputs_size}")
         self._features_size = spec.features_size
         self._vision = vision_of(spec, params)
+        self._normal = (self.normaliser if spec.normalise else Normaliser.none(spec.inputs_size)).folded
         self._level = OneLevel(spec, params) if spec.level is None else TwoLevels(spec, params)
 
     def begin(self, seed: int = 0) -> State:
@@ -57,31 +58,39 @@ class Policy:
         self, state: State, observation: Mapping[str, Any]
     ) -> tuple[Float[np.ndarray, " k"], State, Attention | None]:
         """The action in [−1, 1], the next state, and what was attended to (None if nothing was looked at)."""
-        inputs = np.empty(self.inputs_size, np.float32)
-        features = inputs[: self._features_size]
+        if state.hold > 0 and self._level.follows is not None:
+            inputs, action = follow(
+                state.inputs,
+                self._features_size,
+                self._sensors(observation),
+                *self._normal,
+                state.latent,
+                *self._level.follows,
+            )
+            _, readouts, hidden, latent, keys, looks, hold, seed = state
+            return action, State(inputs, readouts, hidden, latent, keys, looks, hold - 1, seed), None
         readouts, keys, looks, attention = state.readouts, state.keys, state.looks, None
         if state.hold == 0:
             readout, attention, keys = self._look(observation, state)
-            readouts = self._remember(readout, readouts, features)
+            features, readouts = self._remember(readout, readouts)
             looks += 1
         else:
-            features[:] = state.inputs[: self._features_size]
-        inputs[self._features_size :] = self._sensors(observation)
-        normal = self.normaliser.apply(inputs) if self.spec.normalise else inputs
+            features = state.inputs[: self._features_size]
+        inputs, normal = receive(features, self._sensors(observation), *self._normal)
         action, hidden, latent, hold = self._level.decide(normal, state)
         return action, State(inputs, readouts, hidden, latent, keys, looks, hold, state.seed), attention
 
     def _look(self, observation: Mapping[str, Any], state: State) -> Look:
         return BLIND if self._vision is None else self._vision.look(self._image(observation), state)
 
-    def _remember(self, readout: np.ndarray, before: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Fill in the features: this readout, then its differences to those before; and what to remember of them."""
+    def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The features: this readout, then its differences to those before; and what to remember of them."""
         if self.spec.frames == 1:
-            features[:] = readout
-            return before
+            return readout, before
+        features = np.empty(self._features_size, np.float32)
         fill_features(readout, before, features)
         newest = readout[None]
-        return newest if self.spec.frames == 2 else np.concatenate([newest, before[: self.spec.frames - 2]])  # noqa: PLR2004
+        return features, newest if self.spec.frames == 2 else np.concatenate([newest, before[: self.spec.frames - 2]])  # noqa: PLR2004
 
     def _image(self, observation: Mapping[str, Any]) -> np.ndarray:
         image = observation["image"]

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, Float32, Int, UInt8
+from numba import njit
 
 from iap.envs.observations import Observation, observation_space, require_size, rgb_space
 from iap.envs.quadruped.courses import Course, CourseOptions, require_number
@@ -125,17 +126,17 @@ class ObstacleCourse(gymnasium.Env):
         self._action = [0.0] * self._actions
         self._way = [0.0]
         self._looking = True
-        return self._observe(*self._tilt()), {"course": self.course}
+        return self._observe(self._sense()[-1]), {"course": self.course}
 
     def step(self, action: Float[np.ndarray, " k"]) -> tuple[Observation, float, bool, bool, dict]:
         """Move the legs for a fiftieth of a second."""
         self._simulator.step(self._motor_angles(np.asarray(action)))
         x, y, z = self._state.position_m.tolist()
-        roll, pitch = self._tilt()
+        roll, pitch, sensors = self._sense()
         reward = min(max(x - self._way[-1], -self._v_cap), self._v_cap)
         self._way.append(x)
         ended = self._why_ended(x, y, z, roll, pitch)
-        return self._observe(roll, pitch), reward, ended is not None, False, {"ended": ended} if ended else {}
+        return self._observe(sensors), reward, ended is not None, False, {"ended": ended} if ended else {}
 
     def look(self, wanted: bool) -> None:
         """Whether the next steps shall draw an image, or may repeat the last one."""
@@ -183,12 +184,6 @@ class ObstacleCourse(gymnasium.Env):
             angles += [RESIDUAL_RAD * x for x in residuals]
         return angles
 
-    def _tilt(self) -> tuple[float, float]:
-        """Roll and pitch."""
-        w, x, y, z = self._state.quaternion.tolist()
-        sin_pitch = min(max(2 * (w * y - z * x), -1.0), 1.0)
-        return math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)), math.asin(sin_pitch)
-
     def _why_ended(self, x: float, y: float, z: float, roll: float, pitch: float) -> str | None:
         way, course = self._way, self.course
         if not (abs(y) <= course.width_m / 2 and course.start_x_m <= x <= course.end_x_m):
@@ -199,15 +194,28 @@ class ObstacleCourse(gymnasium.Env):
             return "stalled"
         return None
 
-    def _observe(self, roll: float, pitch: float) -> Observation:
+    def _sense(self) -> tuple[float, float, Float[np.ndarray, " 19"]]:
+        """Roll, pitch, and all sensors."""
+        state = self._state
+        return _senses(state.quaternion, state.rates_rad_s, state.angles_rad, self._pose, *self._gait.observe())
+
+    def _observe(self, sensors: Float[np.ndarray, " 19"]) -> Observation:
         if self._looking:
             self._image = self._simulator.image()
-        sensors = np.empty(SENSORS, np.float32)
-        sensors[0], sensors[1] = roll, pitch
-        sensors[2:5] = self._state.rates_rad_s
-        sensors[5 : 5 + MOTORS] = self._state.angles_rad - self._pose
-        sensors[-2:] = self._gait.observe()
         return {"image": self._image, "sensors": sensors}
+
+
+@njit(cache=True)
+def _senses(quaternion, rates, angles, pose, cos_phase, sin_phase):
+    w, x, y, z = quaternion
+    roll = math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    pitch = math.asin(min(max(2 * (w * y - z * x), -1.0), 1.0))
+    sensors = np.empty(SENSORS, np.float32)
+    sensors[0], sensors[1] = roll, pitch
+    sensors[2:5] = rates
+    sensors[5 : 5 + MOTORS] = angles - pose
+    sensors[-2], sensors[-1] = cos_phase, sin_phase
+    return roll, pitch, sensors
 
 
 def _after(count: int, signed: Sequence[int]) -> list[int]:
