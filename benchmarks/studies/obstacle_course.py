@@ -6,7 +6,7 @@ from iap.experiments.config import TrainConfig
 from iap.experiments.presets import preset
 from iap.policies import CNN, Blind, Rank, Vision
 
-BASE = replace(preset("obstacle-course"), screen=200, iterations=10, episodes=4, evaluate_every=5)
+BASE = replace(preset("obstacle-course"), screen=200, iterations=16, episodes=4, evaluate_every=4)
 SIZES = ((1, 1), (4, 2), (4, 4), (8, 4), (8, 8), (16, 8), (16, 16))  # (patch, stride), as the paper has them
 PAPER = {"1/1": 8.0, "4/2": 6.9, "4/4": 7.5, "8/4": 6.3, "8/8": 7.5, "16/8": 6.6, "16/16": 7.6}  # its best returns
 SIDE = 32

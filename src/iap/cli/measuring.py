@@ -68,7 +68,7 @@ class BenchDatabase:
 class BenchRollouts:
     """Time training against the bare environment with random actions, and two workers against one, in one run.
 
-    Takes about two minutes.
+    Takes about three minutes.
     Example: iap bench rollouts --preset cheetah-run
     """
 
@@ -83,7 +83,7 @@ class BenchRollouts:
         from iap.experiments.bench_rollouts import bench_rollouts
         from iap.experiments.presets import preset
 
-        with console.status("the bare environment, then one worker, then two: about two minutes"):
+        with console.status("the bare environment, then one worker, then two: about three minutes"):
             result = bench_rollouts(preset(self.preset))
         for name, speed in result["steps_per_second"].items():
             console.print(f"{name.replace('_', ' ')}: {speed:,.0f} steps a second", highlight=False)
