@@ -8,47 +8,32 @@ of the column, shrink to one share a row and one a column.
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from iap.attention.arrays import Scaled, require_count, require_finite, require_floats
 from iap.attention.features import Kernel, ReLU, Softmax, draw_projections, favor_plus_plus_parameter
-from iap.attention.fused_loops import halve_norms, project_image, put_on_sphere, rank_image_relu
-from iap.attention.fused_passes import (
-    LOG2E,
-    NO_WEIGHTS,
-    ROOT,
-    Binary,
-    Features,
-    PositiveFeatures,
-    ReLUFeatures,
-    TrigonometricFeatures,
-    rank,
+from iap.attention.folding import (
+    Layer,
+    Pixels,
+    check_layers,
+    copies_of,
+    fixed_features,
+    floats32,
+    largest_square,
+    position_shares,
+    positive_features,
+    stack,
 )
+from iap.attention.fused_loops import halve_norms, project_image, put_on_sphere, rank_image_relu
+from iap.attention.fused_passes import LOG2E, NO_WEIGHTS, ROOT, Binary, Features, PositiveFeatures, rank
 from iap.attention.patches import IMAGE_AXES, Grid, grid_of
-from iap.attention.positions import Positions, axis_codes
+from iap.attention.positions import Positions
 from iap.attention.ranking import check_pooling
 
-LANES = 4  # dimensions are padded to multiples of this, for the compiled loops
-LARGEST_SQUARE = 1e36  # of anything on the way, well below where float32 overflows
 BYTES = np.dtype(np.uint8)
 QUERIES, KEYS = 0, 1  # the two sides of the working memory
 UNROLLED_STEP = 16  # up to how many numbers from patch to patch strided reads are compiled for
-
-
-class Layer(NamedTuple):
-    """A learnt projection: weights (c, d), or (heads, c, d), and a bias (d,), or (heads, 1, d)."""
-
-    weights: np.ndarray
-    bias: np.ndarray | None = None
-
-
-class _Pixels(NamedTuple):
-    """What images of one dtype need: x = weights·patch + row share + column share."""
-
-    weights: np.ndarray  # (2·heads·D, c): queries of all heads, then keys
-    row_shares: np.ndarray  # (2·heads·D, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +52,8 @@ class FusedRanker:
     heads: int | None
     normalise_rows: bool
     _pooling: np.ndarray
-    _bytes: _Pixels
-    _floats: _Pixels
+    _bytes: Pixels
+    _floats: Pixels
     _column_shares: np.ndarray
     _features: Features | None  # None if they depend on the image, as FAVOR++'s do
     _x: np.ndarray = field(repr=False)
@@ -141,7 +126,7 @@ class FusedRanker:
     @cached_property
     def _largest_square(self) -> float:
         """What the squares of a float image may sum up to."""
-        return _largest_square(self._floats.weights)
+        return largest_square(self._floats.weights)
 
     def _project(self, image: np.ndarray, *sides: int) -> None:
         """Fill the working memory of these sides, in order, with the image's queries or keys."""
@@ -176,7 +161,7 @@ class FusedRanker:
 
     def _log_scale(self, exponents: np.ndarray) -> np.ndarray:
         """The scale of what `_rank` gave, with the constants of φ and of the mean."""
-        constant = self.grid.patches if self.normalise_rows else self.grid.patches * _copies(self.kernel)
+        constant = self.grid.patches if self.normalise_rows else self.grid.patches * copies_of(self.kernel)
         return (exponents / LOG2E - math.log(constant)).astype(np.float32)
 
     def _favor_plus_plus(self, queries: tuple[np.ndarray, ...], keys: tuple[np.ndarray, ...]) -> PositiveFeatures:
@@ -185,7 +170,7 @@ class FusedRanker:
         a = float(favor_plus_plus_parameter(x, y)[0, 0])
         omega = draw_projections(self.kernel.projections, self.d, self.kernel.seed)
         bias = a * np.sum(omega * omega, axis=1) + self.d / 4 * math.log(1 - 4 * a)
-        return _positive(omega * math.sqrt(1 - 4 * a), bias)
+        return positive_features(omega * math.sqrt(1 - 4 * a), bias)
 
 
 def fold(
@@ -207,14 +192,14 @@ def fold(
     height, width, channels = (require_count("image_shape", n) for n in image_shape)
     grid = grid_of(height, width, patch, stride)
     pixels = patch * patch * channels
-    heads, d = _check_layers(queries, keys, positions.width(pixels))
+    heads, d = check_layers(queries, keys, positions.width(pixels))
     if pooling is not None:
         check_pooling(require_floats("pooling", pooling, rank=1), grid.patches)
-    weights, biases = _stack(kernel, queries, keys)
-    row_shares, column_shares = _shares(weights, pixels, grid, positions)
+    weights, biases = stack(kernel, queries, keys)
+    row_shares, column_shares = position_shares(weights, pixels, grid, positions)
     row_shares += biases
     seen = weights[:, :pixels]
-    if 255.0**2 * pixels > _largest_square(seen):
+    if 255.0**2 * pixels > largest_square(seen):
         raise ValueError(f"weights are too large for float32 scores, up to {np.abs(queries.weights).max()}")
     each = (2, heads or 1)  # queries and keys of each head
     return FusedRanker(
@@ -227,88 +212,10 @@ def fold(
         heads=heads,
         normalise_rows=normalise_rows,
         _pooling=NO_WEIGHTS if pooling is None else np.ascontiguousarray(pooling, np.float32),
-        _bytes=_Pixels(_floats32(seen / 255), _floats32(row_shares - centre * seen.sum(1, keepdims=True))),
-        _floats=_Pixels(_floats32(seen), _floats32(row_shares)),
-        _column_shares=_floats32(column_shares),
-        _features=_fixed_features(kernel, d),
+        _bytes=Pixels(floats32(seen / 255), floats32(row_shares - centre * seen.sum(1, keepdims=True))),
+        _floats=Pixels(floats32(seen), floats32(row_shares)),
+        _column_shares=floats32(column_shares),
+        _features=fixed_features(kernel, d),
         _x=np.empty((*each, len(weights) // math.prod(each), grid.patches), np.float32),
         _half_norms=np.empty((*each, grid.patches), np.float32),
     )
-
-
-def _check_layers(queries: Layer, keys: Layer, width: int) -> tuple[int | None, int]:
-    """The number of heads (None without a head axis) and of dimensions, d."""
-    for name, layer in (("queries", queries), ("keys", keys)):
-        require_finite(f"{name}.weights", require_floats(f"{name}.weights", layer.weights))
-        if layer.bias is not None:
-            require_finite(f"{name}.bias", require_floats(f"{name}.bias", layer.bias))
-        if layer.weights.ndim not in (2, 3) or layer.weights.shape[-2] != width:
-            wanted = f"({width}, d) or (heads, {width}, d)"
-            raise ValueError(f"{name}.weights must be {wanted} for these patches, not {layer.weights.shape}")
-    if queries.weights.shape != keys.weights.shape:
-        raise ValueError(f"queries and keys differ in shape: {queries.weights.shape} and {keys.weights.shape}")
-    *heads, _, d = queries.weights.shape
-    return (heads[0] if heads else None), d
-
-
-def _stack(kernel: Kernel, queries: Layer, keys: Layer) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (2·heads·D, e) and biases (2·heads·D, 1), queries before keys, with the kernel's scale in them."""
-    d = queries.weights.shape[-1]
-    scale = 1.0 if isinstance(kernel, ReLU) else ROOT * d**-0.25
-    padding = -d % LANES
-    weights, biases = [], []
-    for layer in (queries, keys):
-        w = np.atleast_3d(layer.weights.T).T.astype(np.float64)  # (heads, e, d)
-        b = np.zeros((len(w), 1, d)) if layer.bias is None else np.broadcast_to(layer.bias, (len(w), 1, d))
-        weights.append(np.pad(scale * w, ((0, 0), (0, 0), (0, padding))).swapaxes(1, 2))
-        biases.append(np.pad(scale * b, ((0, 0), (0, 0), (0, padding))).swapaxes(1, 2))
-    width = weights[0].shape[-1]
-    return np.concatenate(weights).reshape(-1, width), np.concatenate(biases).reshape(-1, 1)
-
-
-def _shares(weights: np.ndarray, pixels: int, grid: Grid, positions: Positions) -> tuple[np.ndarray, np.ndarray]:
-    """W·position as one share a row of patches and one a column, (2·heads·D, rows) and (…, columns)."""
-    if positions.mode == "none":
-        return np.zeros((len(weights), grid.rows)), np.zeros((len(weights), grid.columns))
-    placing = positions.scale * (weights[:, pixels:] if positions.mode == "concat" else weights)
-    rows, columns = axis_codes(grid, placing.shape[1])
-    return placing @ rows.T, placing @ columns.T
-
-
-def _fixed_features(kernel: Kernel, d: int) -> Features | None:
-    if isinstance(kernel, ReLU):
-        return ReLUFeatures()
-    omega = draw_projections(kernel.projections, d, kernel.seed)
-    match kernel.features:
-        case "positive":
-            return _positive(omega)
-        case "hyperbolic":
-            return _positive(np.concatenate([omega, -omega]))
-        case "trigonometric":
-            return TrigonometricFeatures(_padded(omega / (2 * math.pi * ROOT)))
-        case "favor++":
-            return None
-
-
-def _positive(omega: np.ndarray, bias: np.ndarray | float = 0.0) -> PositiveFeatures:
-    return PositiveFeatures(_padded(ROOT * omega), _floats32(np.broadcast_to(LOG2E * bias, len(omega))))
-
-
-def _copies(kernel: Kernel) -> int:
-    """How many features share one estimate, 1/√ of which each feature carries."""
-    if isinstance(kernel, ReLU):
-        return 1
-    return kernel.projections * (2 if kernel.features == "hyperbolic" else 1)
-
-
-def _largest_square(weights: np.ndarray) -> float:
-    """The sum of squares that an image may have without ‖x‖² coming near float32's end."""
-    return LARGEST_SQUARE / max(1.0, float(np.sum(weights.astype(np.float64) ** 2)))
-
-
-def _padded(omega: np.ndarray) -> np.ndarray:
-    return _floats32(np.pad(omega, ((0, 0), (0, -omega.shape[1] % LANES))))
-
-
-def _floats32(x: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(x, np.float32)
