@@ -10,6 +10,7 @@ BASE = replace(preset("obstacle-course"), screen=200, iterations=16, episodes=4,
 SIZES = ((1, 1), (4, 2), (4, 4), (8, 4), (8, 8), (16, 8), (16, 16))  # (patch, stride), as the paper has them
 PAPER = {"1/1": 8.0, "4/2": 6.9, "4/4": 7.5, "8/4": 6.3, "8/8": 7.5, "16/8": 6.6, "16/16": 7.6}  # its best returns
 SIDE = 32
+SEEDS, PRESET_SEEDS = (0, 1, 2), (3, 4, 5)  # the preset was chosen while looking at seeds 0 to 2: these are new to it
 
 
 def seen_by(vision: Vision) -> TrainConfig:

@@ -1,0 +1,46 @@
+"""The paper's first figure: cheetah-run at 100 × 100, 625 patches of which 5 are kept, by each kind of attention."""
+
+from iap.attention import Kernel, ReLU, Softmax
+from iap.attention.positions import Positions
+from iap.evolution import SNES
+from iap.experiments.config import Scales, TrainConfig
+from iap.policies import MLP, ExactRank, PolicySpec, Rank, Vision
+from iap.rollouts import EnvSpec
+
+PATCH, KEEP, FEATURES = 4, 5, 15
+
+
+def seen_by(vision: Vision) -> TrainConfig:
+    """Training that differs in the attention alone."""
+    return TrainConfig(
+        env=EnvSpec.of("iap/cheetah-run-v0"),
+        policy=PolicySpec((100, 100, 3), 0, 6, vision, MLP((16,)), frames=2),
+        strategy=SNES(population=12, sigma=0.1),
+        scales=Scales(vision=0.5),
+        iterations=100,
+        episodes=1,
+        evaluate_every=25,
+        evaluate_episodes=8,
+    )
+
+
+def rank(kernel: Kernel) -> Rank:
+    """IAP-rank that gives what AttentionAgent's vision gives: the centres of the patches kept, best first."""
+    return Rank(
+        patch=PATCH,
+        stride=PATCH,
+        keep=KEEP,
+        kernel=kernel,
+        bias=True,
+        values=("centres",),
+        order="score",
+        positions=Positions("none"),
+    )
+
+
+ARMS = {
+    "exact": seen_by(ExactRank(patch=PATCH, stride=PATCH, keep=KEEP)),
+    "relu": seen_by(rank(ReLU())),
+    "softmax": seen_by(rank(Softmax("positive", FEATURES))),
+    "trigonometric": seen_by(rank(Softmax("trigonometric", FEATURES))),
+}
