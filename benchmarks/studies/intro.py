@@ -8,6 +8,7 @@ from iap.policies import MLP, ExactRank, PolicySpec, Rank, Vision
 from iap.rollouts import EnvSpec
 
 PATCH, KEEP, FEATURES = 4, 5, 15
+SEEDS = range(5)
 
 
 def seen_by(vision: Vision) -> TrainConfig:
@@ -15,8 +16,9 @@ def seen_by(vision: Vision) -> TrainConfig:
     return TrainConfig(
         env=EnvSpec.of("iap/cheetah-run-v0"),
         policy=PolicySpec((100, 100, 3), 0, 6, vision, MLP((16,)), frames=2),
-        strategy=SNES(population=12, sigma=0.1),
+        strategy=SNES(population=8, sigma=0.1),
         scales=Scales(vision=0.5),
+        max_steps=125,  # half an episode
         iterations=100,
         episodes=1,
         evaluate_every=25,
