@@ -2,13 +2,16 @@
 
 Run it: python benchmarks/study.py obstacle_course [--arms patch-1 cnn] [--seeds 0 1 2] [--workers 2]
 
-A study is a module in benchmarks/studies with ARMS, a training config by name. Each run's config, curve, best policy
-and return over 100 episodes that training never saw go to benchmarks/results/STUDY/ARM-seedN.
+A study is a module in benchmarks/studies with ARMS, a training config by name; it may have STARTS_FROM (the arm that
+an arm goes on from), EVALUATE_WITH (options of the environment that policies are evaluated in) and EVALUATE_FROM (the first of
+the seeds that they are evaluated on). Each run's config, curve, best policy and return over 100 episodes that training
+never saw go to benchmarks/results/STUDY/ARM-seedN.
 """
 
 import argparse
 import importlib
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,7 +27,7 @@ RESULTS = Path(__file__).parent / "results"
 EPISODES = 100
 
 
-def run_arm(name: str, config: TrainConfig, path: Path, workers: int) -> dict:
+def run_arm(name: str, config: TrainConfig, path: Path, workers: int, env_options: Mapping, first_seed: int) -> dict:
     """Train what is left to train of a run, then evaluate its best policy."""
     train_the_rest(
         config,
@@ -34,9 +37,9 @@ def run_arm(name: str, config: TrainConfig, path: Path, workers: int) -> dict:
     )
     measured = path / "evaluation.json"
     if not measured.exists():
-        policy, _ = find_policy(str(path))
+        policy, _ = find_policy(str(path), env_options=env_options)
         with LocalPool(job_of(policy), workers) as pool:
-            write_json(evaluate(policy, pool, EPISODES, seed=0), measured)
+            write_json(evaluate(policy, pool, EPISODES, first_seed), measured)
     return json.loads(measured.read_text())
 
 
@@ -55,11 +58,18 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
-    arms: dict[str, TrainConfig] = importlib.import_module(f"studies.{asked.study}").ARMS
+    study = importlib.import_module(f"studies.{asked.study}")
+    arms: dict[str, TrainConfig] = study.ARMS
+    starts, env_options = getattr(study, "STARTS_FROM", {}), getattr(study, "EVALUATE_WITH", {})
+    first_seed = getattr(study, "EVALUATE_FROM", 0)
     for seed in asked.seeds:
         for name in asked.arms or arms:
             path = RESULTS / asked.study / f"{name}-seed{seed}"
-            result = run_arm(f"{name} seed {seed}", replace(arms[name], seed=seed), path, asked.workers)
+            config = replace(arms[name], seed=seed)
+            if name in starts:
+                before = path.parent / f"{starts[name]}-seed{seed}"
+                config = replace(config, start_from=os.path.relpath(before))
+            result = run_arm(f"{name} seed {seed}", config, path, asked.workers, env_options, first_seed)
             print(f"{name} seed {seed}: {result['mean']:.4g} ± {result['ci95']:.2g}", flush=True)
 
 

@@ -42,6 +42,7 @@ def ranks(draw: DrawFn) -> Rank:
     chosen: dict[str, Any] = {
         **{name: draw(strategy) for name, strategy in patches().items()},
         **{name: draw(st.booleans()) for name in ("learn_pooling", "normalise_rows", "bias")},
+        **{name: draw(st.booleans()) for name in ("placed", "soft")},
         "keep": draw(st.integers(1, 4)),
         "kernel": draw(KERNELS),
         "positions": draw(POSITIONS),
@@ -78,6 +79,7 @@ def specs(draw: DrawFn) -> PolicySpec:
         vision=vision,
         controller=draw(CONTROLLERS),
         frames=draw(st.integers(1, 3)),
+        anchored=draw(st.booleans()),
         normalise=draw(st.booleans()),
         look_every=draw(st.integers(1, 3)) if level is None else 1,
         keys_every=draw(st.integers(1, 3)) if isinstance(vision, Rank) else 1,

@@ -1,7 +1,7 @@
 """What is trained, as chosen by the words that come before all options: a preset or an environment, and its parts."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -66,7 +66,7 @@ class Train:
         if not self.preset and self.env is None:
             raise ValueError("say what to train: a preset's name, --env ID, or --resume DIR (see iap train --help)")
         config = for_env(EnvSpec.of(self.env)) if self.env else preset(self.preset)
-        options = dict(config.env.kwargs) | dict(_key_value(option) for option in self.env_option)
+        options = dict(config.env.kwargs) | key_values(self.env_option)
         config = replace(config, env=EnvSpec.of(config.env.id, **options), start_from=self.start_from)
         config = with_parts(config, self.vision, self.controller, self.strategy)
         return replace(config, policy=self._with_kernel_and_level(config.policy))
@@ -103,6 +103,11 @@ def _named(what: str, name: str, known: Mapping[str, Any]) -> Any:
     if name not in known:
         raise ValueError(f"{what} must be one of {', '.join(known)}, not {name!r}")
     return known[name]
+
+
+def key_values(options: Sequence[str]) -> dict[str, Any]:
+    """An environment's options, each given as KEY=VALUE."""
+    return dict(map(_key_value, options))
 
 
 def _key_value(option: str) -> tuple[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
+from iap.cli.choices import key_values
 from iap.cli.terminal import save
 from iap.cli.where import Where
 
@@ -26,6 +27,8 @@ class Controls:
     """Of each control, the same for all; the i-th has seed SEED + i."""
     seed: int = 0
     """Of the first episode."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """KEY=VALUE for the environment, beside its own options; any number of them."""
     json: Path | None = None
     """Write the rows here as JSON; - for standard output."""
     where: Annotated[Where, tyro.conf.arg(name="")] = Where()  # noqa: RUF009
@@ -37,8 +40,8 @@ class Controls:
         from iap.experiments.evaluate import find_policy
         from iap.experiments.reports import plain_table
 
-        policy, _ = find_policy(self.policy)
-        blind = None if self.blind is None else find_policy(self.blind)[0]
+        policy, _ = find_policy(self.policy, env_options=key_values(self.env_option))
+        blind = None if self.blind is None else find_policy(self.blind, env_options=key_values(self.env_option))[0]
         with console.status(f"{self.episodes} episodes of each control") as status:
 
             def report(row: dict[str, Any]) -> None:

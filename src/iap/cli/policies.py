@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
+from iap.cli.choices import key_values
 from iap.cli.terminal import save
 from iap.cli.where import Where
 
@@ -26,6 +27,8 @@ class Eval:
     """Of the first episode."""
     env: str | None = None
     """Another environment than its own; "module:id" imports the module that registers it."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """KEY=VALUE for the environment, beside its own options; any number of them."""
     attended: int = 0
     """In how many of them to count what attention falls on, where the environment knows what its pixels show."""
     json: Path | None = None
@@ -39,7 +42,7 @@ class Eval:
         from iap.experiments.evaluate import evaluate, find_policy, job_of
         from iap.experiments.reports import plain_table
 
-        policy, path = find_policy(self.policy, self.env)
+        policy, path = find_policy(self.policy, self.env, key_values(self.env_option))
         with self.where.open(job_of(policy)) as pool, console.status(f"{self.episodes} episodes"):
             result = evaluate(policy, pool, self.episodes, self.seed) | {"policy": path, "env": policy.env_id}
         if result["mean"] is None:
@@ -71,6 +74,8 @@ class Watch:
     """Of the episode."""
     env: str | None = None
     """Another environment than its own; "module:id" imports the module that registers it."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """KEY=VALUE for the environment, beside its own options; any number of them."""
     max_steps: int | None = None
     """Where to cut it."""
     json = None
@@ -84,7 +89,7 @@ class Watch:
         """Film one episode."""
         from iap.experiments.evaluate import find_policy, watch
 
-        policy, path = find_policy(self.policy, self.env)
+        policy, path = find_policy(self.policy, self.env, key_values(self.env_option))
         beside = Path(f"{self.policy.removeprefix('zoo:')}.mp4") if self.policy.startswith("zoo:") else None
         out = self.out or beside or Path(path).with_suffix(".mp4")
         with console.status("filming"):

@@ -1,7 +1,7 @@
 """A trained policy on seeds of one's choice: returns, and a video of where it looks."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -22,10 +22,13 @@ from iap.zoo import zoo_file, zoo_names
 ZOO = "zoo:"
 
 
-def find_policy(name: str, env: str | None = None) -> tuple[PolicyFile, str]:
+def find_policy(
+    name: str, env: str | None = None, env_options: Mapping[str, Any] | None = None
+) -> tuple[PolicyFile, str]:
     """A policy by its file, its run's folder (the best, else the last) or `zoo:NAME`; and where it was found.
 
-    With `env`, it is to act in that environment instead of its own; the module of "module:id" is imported.
+    With `env`, it is to act in that environment instead of its own; the module of "module:id" is imported. With
+    `env_options`, it is to act in an environment that has these beside its own.
     """
     if name.startswith(ZOO):
         path = zoo_file(name.removeprefix(ZOO))
@@ -38,6 +41,7 @@ def find_policy(name: str, env: str | None = None) -> tuple[PolicyFile, str]:
                 raise FileNotFoundError(f"{path} is a folder without best.policy or last.policy in it")
             path = found[0]
     policy = load(path)
+    policy = replace(policy, env_kwargs={**policy.env_kwargs, **(env_options or {})})
     return policy if env is None else replace(policy, env_id=find_env(env)), str(path)
 
 

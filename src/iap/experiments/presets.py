@@ -8,6 +8,8 @@ from iap.attention import ReLU, Softmax
 from iap.attention.positions import Positions
 from iap.evolution import CMAES, SNES, OpenES
 from iap.experiments.config import Scales, TrainConfig
+from iap.experiments.suite_presets import SUITE_PRESETS
+from iap.experiments.terrain_presets import TERRAIN_PRESETS
 from iap.policies.specs import CNN, LSTM, MLP, Blind, ExactRank, Linear, Mirror, PolicySpec, Rank, Trans, TwoLevel
 from iap.rollouts import EnvSpec
 
@@ -55,18 +57,6 @@ PRESETS = {
         evaluate_every=5,
         evaluate_episodes=24,
     ),
-    "cheetah-run": TrainConfig(
-        env=EnvSpec.of("iap/cheetah-run-v0"),
-        policy=PolicySpec(
-            **{**ANY_SHAPE, "actions": 6},
-            vision=Rank(patch=4, stride=4, keep=10, kernel=ReLU(), order="pooled"),
-            frames=2,
-        ),
-        strategy=CMAES(population=24, sigma=0.3),
-        scales=Scales(vision=1.0),
-        iterations=100,
-        episodes=1,
-    ),
     "car-racing": TrainConfig(
         env=EnvSpec.of("CarRacing-v3"),
         policy=PolicySpec(
@@ -79,6 +69,8 @@ PRESETS = {
         episodes=1,
         evaluate_episodes=8,
     ),
+    **SUITE_PRESETS,
+    **TERRAIN_PRESETS,
 }
 
 

@@ -1,6 +1,6 @@
 """Gaits: when each leg stands and swings, and what becomes of a foot that touches too early or not at all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -55,6 +55,11 @@ class Gait:
     @cached_property
     def _offsets(self) -> Float[np.ndarray, " 4"]:
         return np.array(self.phases)
+
+    def mirrored(self) -> "Gait":
+        """With the legs of the left and of the right exchanged."""
+        front_right, front_left, rear_right, rear_left = self.phases
+        return replace(self, phases=(front_left, front_right, rear_left, rear_right))
 
     def phase(self, time_s: float) -> Float[np.ndarray, " 4"]:
         """Where in the cycle each leg is, from 0 to 1."""

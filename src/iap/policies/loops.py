@@ -13,17 +13,18 @@ MOMENTS = 6  # a head: centroid (2), second moments about it (3), mass (1)
 
 
 @njit(error_model="numpy", cache=True)
-def pool_patches(image, chosen, patch, stride, centres, scale, shift, weights, biases):
-    """Each head weighs the chosen patches by relu(weight·mean colour + bias), and sums up where they lie.
+def pool_patches(image, chosen, shares, patch, stride, centres, scale, shift, weights, biases):
+    """Each head weighs the chosen patches by relu(weight·(mean colour, centre) + bias), and sums up where they lie.
 
-    A mean colour is scale·(the sum of a patch's pixels) + shift. All in float64, so that moments about the centroid
-    lose no digits.
+    A mean colour is scale·(the sum of a patch's pixels) + shift, and a patch counts by its share. All in float64, so
+    that moments about the centroid lose no digits.
     """
     columns = (image.shape[1] - patch) // stride + 1
-    heads, channels = weights.shape
+    heads, channels = len(weights), image.shape[2]
     sums = np.zeros((heads, MOMENTS))
     colour = np.empty(channels)
-    for index in chosen:
+    for i in range(len(chosen)):
+        index = chosen[i]
         top, left = index // columns * stride, index % columns * stride
         colour[:] = 0.0
         for y in range(top, top + patch):
@@ -35,6 +36,8 @@ def pool_patches(image, chosen, patch, stride, centres, scale, shift, weights, b
             weight = biases[head]
             for c in range(channels):
                 weight += weights[head, c] * (scale * colour[c] + shift)
+            weight += weights[head, channels] * row + weights[head, channels + 1] * column
+            weight *= shares[i]
             if weight > 0:
                 sums[head, 0] += weight * row
                 sums[head, 1] += weight * column
@@ -52,8 +55,16 @@ def pool_patches(image, chosen, patch, stride, centres, scale, shift, weights, b
             out[2] = sums[head, 2] / mass - row * row
             out[3] = sums[head, 3] / mass - row * column
             out[4] = sums[head, 4] / mass - column * column
-            out[5] = mass / len(chosen)
+            out[5] = mass / np.sum(shares)
     return readout
+
+
+@njit(error_model="numpy", cache=True)
+def above_least(scores, chosen):
+    """How far above the least of the chosen scores each of them lies, in float64; all 1 if none does."""
+    kept = scores[chosen].astype(np.float64)
+    least, most = np.min(kept), np.max(kept)
+    return (kept - least) / (most - least) if most > least else np.ones(len(chosen))
 
 
 @njit(error_model="numpy", cache=True)

@@ -153,7 +153,7 @@ def _rank(vision: Rank, image_shape: tuple[int, int, int], make: Make) -> RankPa
         projection=_affine(make, "projection", pixels, vision.projected, bias=False)
         if "projection" in vision.values
         else None,
-        heads=_affine(make, "heads", channels, vision.heads) if vision.order == "pooled" else None,
+        heads=_affine(make, "heads", channels + 2 * vision.placed, vision.heads) if vision.order == "pooled" else None,
     )
 
 

@@ -85,12 +85,22 @@ class Policy:
 
     def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features: this readout, then its differences to those before; and what to remember of them."""
+        if self.spec.anchored:
+            return self._remember_from_first(readout, before)
         if self.spec.frames == 1:
             return readout, before
         features = np.empty(self._features_size, np.float32)
         fill_features(readout, before, features)
         newest = readout[None]
         return features, newest if self.spec.frames == 2 else np.concatenate([newest, before[: self.spec.frames - 2]])  # noqa: PLR2004
+
+    def _remember_from_first(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same, with readouts counted from the episode's first one, which is remembered last."""
+        first = before[-1:] if len(before) else readout[None]
+        features = np.empty(self._features_size, np.float32)
+        fill_features(readout - first[0], before[:-1] - first, features)
+        newest = np.concatenate([readout[None], before[:-1]])[: self.spec.frames - 1]
+        return features, np.concatenate([newest, first])
 
     def _image(self, observation: Mapping[str, Any]) -> np.ndarray:
         image = observation["image"]

@@ -41,7 +41,7 @@ class Ranker:
         scores, keys = self._score(image, state)
         chosen = self._choose(scores, state)
         attention = Attention(scores, chosen, self._grid, self._vision.patch, self._vision.stride)
-        return Look(self._read(image, chosen), attention, keys)
+        return Look(self._read(image, chosen, scores), attention, keys)
 
     def _score(self, image: np.ndarray, state: State) -> tuple[np.ndarray, np.ndarray | None]:
         """The scores, and if keys are stored, those that were used: refreshed when it is time."""

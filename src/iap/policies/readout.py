@@ -6,12 +6,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iap.attention.patches import as_pixels, centres_of
-from iap.policies.loops import pool_patches
-from iap.policies.sizes import patches_of, value_size
+from iap.policies.loops import above_least, pool_patches
+from iap.policies.sizes import CENTRE, patches_of, value_size
 from iap.policies.trees import Affine, RankParams
 from iap.policies.vision_specs import ExactRank, Rank
 
-Read = Callable[[np.ndarray, np.ndarray], np.ndarray]  # image, patches chosen (best first) → readout
+Cut = Callable[[np.ndarray, np.ndarray], np.ndarray]  # image, patches chosen → a row of numbers each
+Read = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # image, patches chosen, all scores → readout
 
 
 def reader_of(vision: Rank, image_shape: tuple[int, int, int], params: RankParams) -> Read:
@@ -20,7 +21,7 @@ def reader_of(vision: Rank, image_shape: tuple[int, int, int], params: RankParam
     if params.heads is not None:
         return _pooled(vision, params.heads, centres)
     cut = _cutter(vision, image_shape)
-    parts: dict[str, Read] = {
+    parts: dict[str, Cut] = {
         "pixels": cut,
         "centres": lambda _image, chosen: centres[chosen],
         "projection": lambda image, chosen: cut(image, chosen) @ projection,
@@ -28,7 +29,7 @@ def reader_of(vision: Rank, image_shape: tuple[int, int, int], params: RankParam
     projection = np.empty(0) if params.projection is None else params.projection.weight.T
     wanted = [parts[value] for value in vision.values]
 
-    def read(image: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    def read(image: np.ndarray, chosen: np.ndarray, _scores: np.ndarray) -> np.ndarray:
         if vision.order == "image":
             chosen = np.sort(chosen)
         rows = np.concatenate([part(image, chosen) for part in wanted], axis=1)
@@ -47,7 +48,7 @@ def scaled_centres(vision: Rank | ExactRank, image_shape: tuple[int, int, int]) 
     return (2 * centres + 1) / np.array(image_shape[:2], np.float32) - 1
 
 
-def _cutter(vision: Rank, image_shape: tuple[int, int, int]) -> Read:
+def _cutter(vision: Rank, image_shape: tuple[int, int, int]) -> Cut:
     """Cuts the chosen patches out of an image: rows of `extract`, without those that nobody asked for."""
     places = np.arange(np.prod(image_shape)).reshape(image_shape)
     grid, side = patches_of(vision, image_shape), vision.patch
@@ -61,12 +62,16 @@ def _cutter(vision: Rank, image_shape: tuple[int, int, int]) -> Read:
 
 
 def _pooled(vision: Rank, heads: Affine, centres: Float[np.ndarray, "L 2"]) -> Read:
-    """A few heads, each weighing patches by their mean colour: centroid, second moments and mass, head by head."""
+    """A few heads, each weighing patches by mean colour, place and score: centroid, second moments, mass, in turn."""
     patch, stride, pixels = vision.patch, vision.stride, vision.patch**2
     places, weights, biases = (np.array(x, np.float64) for x in (centres, heads.weight, heads.bias))
+    if not vision.placed:
+        weights = np.hstack([weights, np.zeros((len(weights), CENTRE))])
+    alike = np.ones(vision.keep)
 
-    def read(image: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    def read(image: np.ndarray, chosen: np.ndarray, scores: np.ndarray) -> np.ndarray:
         scale, shift = (1 / (255 * pixels), -0.5) if image.dtype == np.uint8 else (1 / pixels, 0.0)
-        return pool_patches(image, chosen, patch, stride, places, scale, shift, weights, biases)
+        shares = above_least(scores, chosen) if vision.soft else alike
+        return pool_patches(image, chosen, shares, patch, stride, places, scale, shift, weights, biases)
 
     return read

@@ -34,6 +34,10 @@ class Rank:
         order: of kept patches: by "score", by place in the "image", or "pooled" by heads, which asks for no order.
         heads: how many heads pool; each weighs patches by relu(a·mean colour + b), and tells centroid (2), second
             moments (3) and mass (1).
+        placed: whether heads weigh patches by their place too, relu(a·mean colour + c·centre + b): each then tells of
+            what lies on its side of the image.
+        soft: whether heads weigh patches by their scores too, counted from the least that is kept: a patch that comes
+            or goes then changes little.
         masked: whether all L patches are read, in place, those not kept as zeros; else only those kept ("gathered").
         select: the "top" scores, or a "sample" drawn by them.
         learn_pooling: whether P, the weight of each of the L queries, is evolved; else all ones.
@@ -51,6 +55,8 @@ class Rank:
     projected: int = 4
     order: Order = "image"
     heads: int = 4
+    placed: bool = False
+    soft: bool = False
     masked: bool = False
     select: Select = "top"
     learn_pooling: bool = False
@@ -65,7 +71,7 @@ class Rank:
         _require_values(self.values)
         _require_name("order", self.order, Order)
         _require_name("select", self.select, Select)
-        require_flags(self, "masked", "learn_pooling", "normalise_rows", "bias")
+        require_flags(self, "placed", "soft", "masked", "learn_pooling", "normalise_rows", "bias")
         if self.masked and self.order != "image":
             raise ValueError(
                 f'order must be "image" with masked=True, which leaves patches in place, not {self.order!r}'

@@ -1,6 +1,7 @@
 """The Laikago on its terrains: the environment's contract, and how far controllers get that do not learn."""
 
 import json
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -13,7 +14,7 @@ from iap.envs.camera import load_mujoco
 from iap.envs.contract import make_env
 from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
 from iap.envs.quadruped.footstep_task import FOOTING, FootstepTask
-from iap.envs.quadruped.footsteps import ACTIONS, ON_STAIRS, ON_THE_LEVEL, SENSORS
+from iap.envs.quadruped.footsteps import ACTIONS, FEELINGS, ON_STAIRS, ON_THE_LEVEL, SENSORS
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Box
@@ -54,6 +55,11 @@ def walk(env: FootstepTask, policy: Any, seed: int, steps: int = TEN_SECONDS) ->
         if "ended" in info:
             return total, info["ended"]
     return total, None
+
+
+def mirrored(numbers: np.ndarray, signed: list[int]) -> np.ndarray:
+    """The numbers in a mirror."""
+    return numbers[np.abs(signed) - 1] * np.sign(signed)
 
 
 @pytest.fixture(scope="module")
@@ -184,10 +190,65 @@ def test_the_policy_is_told_which_feet_its_next_action_places(task):
     assert chosen == [1, 6, 11, 16]
 
 
+@TERRAINS
+@pytest.mark.parametrize("footholds", [None, "x", "xyz"])
+def test_the_mirrored_terrain_and_actions_give_the_mirrored_walk(kind, footholds, task):
+    ours, theirs = task(kind, footholds=footholds), task(kind, footholds=footholds)
+    mirror = ours.mirror
+    seen, there = ours.reset(seed=4)[0], theirs.reset(seed=4, options={"mirrored": True})[0]
+    rng = np.random.default_rng(0)
+    for _ in range(8):  # the robot itself is not quite symmetric: its left hips are 2 mm wider
+        np.testing.assert_allclose(mirrored(there["sensors"], mirror["sensors"]), seen["sensors"], atol=0.15)
+        assert np.mean(np.abs(there["image"][:, ::-1] - seen["image"]) < 0.02) > 0.9
+        action = np.clip(ours.to_action(ours.usual_command()) + rng.uniform(-0.15, 0.15, len(mirror["actions"])), -1, 1)
+        seen, there = ours.step(action)[0], theirs.step(mirrored(action, mirror["actions"]))[0]
+    assert seen["sensors"][FEELINGS:].any()
+    assert (seen["image"] != seen["image"][:, ::-1]).any()
+
+
+@TERRAINS
+@pytest.mark.parametrize("footholds", [None, "xy"])
+def test_a_mirror_of_a_mirror_is_what_was(kind, footholds, task):
+    env = task(kind, footholds=footholds)
+    for name, count in (("sensors", FEELINGS + len(env.mirror["actions"])), ("actions", env.action_space.shape[0])):
+        numbers = np.arange(1.0, 1 + count)
+        twice = mirrored(mirrored(numbers, env.mirror[name]), env.mirror[name])
+        np.testing.assert_array_equal(twice, numbers)
+
+
+def test_a_mirrored_terrain_is_seen_mirrored(task):
+    env, other = task("stone-grid"), task("stone-grid")
+    image = env.reset(seed=2)[0]["image"]
+    mirror_image = other.reset(seed=2, options={"mirrored": True})[0]["image"]
+    assert np.mean(np.abs(image - image[:, ::-1]) > 0.05) > 0.03
+    assert np.mean(np.abs(image - mirror_image[:, ::-1]) > 0.05) < 0.005
+
+
+@pytest.mark.parametrize(("kind", "axes"), [("step-stones", "x"), ("stone-grid", "xy"), ("stairs", "xz")])
+def test_choosing_some_axes_of_the_footholds_is_enough_for_who_knows_the_terrain(kind, axes, task):
+    env = task(kind, footholds=axes)
+    assert env.action_space.shape == (4 * len(axes),)
+    assert env.reset(seed=0)[0]["sensors"].shape == (FEELINGS + 4 * len(axes),)
+    total, ended = walk(env, oracle_action, seed=0)
+    assert ended is None
+    assert total > (1.6 if kind == "stairs" else 3.0)
+
+
+def test_what_an_action_does_not_choose_goes_on_as_usual(task):
+    env, whole = task("step-stones", footholds="x"), task("step-stones")
+    for other in (env, whole):
+        other.reset(seed=1)
+    for _ in range(8):
+        command = replace(whole.usual_command(), offsets_m=np.tile((0.05, 0.0, 0.0), (4, 1)))
+        env.step(env.to_action(command))
+        whole.step(whole.to_action(command))
+    np.testing.assert_allclose(env.motion.position_m, whole.motion.position_m, atol=1e-6)
+
+
 def test_footing_tells_gaps_edges_and_safe_places_apart(task):
     env = task("step-stones")
     observation, info = env.reset(seed=1)
-    footing = env.footing()
+    footing = env.segmentation()
     assert footing.shape == (48, 32)
     height = env.motion.position_m[2]
     on_stones = np.abs(observation["image"][..., 0] - (height - 0.11)) < 0.03
@@ -197,6 +258,59 @@ def test_footing_tells_gaps_edges_and_safe_places_apart(task):
     assert {FOOTING.index("gap"), FOOTING.index("edge"), FOOTING.index("safe")} <= set(footing.ravel().tolist())
     assert middle[-1] == FOOTING.index("safe")
     assert 0.25 < front_m < 0.6
+
+
+ONE_FOOT = pytest.mark.parametrize(("kind", "axes"), [("step-stones", "x"), ("stone-grid", "xy"), ("stairs", "xz")])
+
+
+@ONE_FOOT
+def test_placing_one_foot_at_a_time_is_enough_for_who_knows_the_terrain(kind, axes, task):
+    env = task(kind, footholds=axes, one_foot=True)
+    assert env.action_space.shape == (len(axes),)
+    total, ended = walk(env, oracle_action, seed=0)
+    assert ended is None
+    assert total > (1.6 if kind == "stairs" else 3.0)
+
+
+@ONE_FOOT
+def test_a_window_shows_what_is_near_around_the_place_where_a_foot_would_land(kind, axes, task):
+    env = task(kind, footholds=axes, one_foot=True)
+    seen = env.reset(seed=3)[0]
+    legs = set()
+    for _ in range(20):
+        assert env.observation_space.contains(seen)
+        near_landing = seen["image"][..., 1]
+        assert np.unravel_index(near_landing.argmax(), (16, 16)) == (8, 8)
+        assert 0.27 < near_landing.max() <= 0.3
+        gaps = env.segmentation() == FOOTING.index("gap")
+        np.testing.assert_array_equal(seen["image"][gaps, 0], 0)
+        legs.add(env.turn().leg)
+        seen = env.step(oracle_action(env))[0]
+    assert legs == {0, 1, 2, 3}
+
+
+def test_a_foot_lands_where_it_was_placed(task):
+    env = task("flat", footholds="xy", one_foot=True)
+    env.reset(seed=0)
+    said = {}
+    for step in range(22):
+        turn, before = env.turn(), env.walker.landings_m.copy()
+        action = np.array([0.3, -0.5]) if step % 2 else np.array([-0.4, 0.2])
+        side = -1 if turn.leg in (1, 3) else 1
+        said[turn.leg] = turn.landing_m[:2] + np.array([0.14 * action[0] - 0.01, side * 0.08 * action[1]])
+        env.step(action)
+        for leg in np.flatnonzero((env.walker.landings_m != before).any(axis=1)):
+            np.testing.assert_allclose(env.walker.landings_m[leg, :2], said[leg], atol=0.003)
+
+
+def test_to_one_foot_a_mirrored_terrain_looks_and_feels_the_same(task):
+    ours, theirs = (task("stone-grid", footholds="xy", one_foot=True) for _ in range(2))
+    seen, there = ours.reset(seed=4)[0], theirs.reset(seed=4, options={"mirrored": True})[0]
+    assert ours.mirror is None
+    for action in np.random.default_rng(0).uniform(-0.2, 0.2, (12, 2)):
+        np.testing.assert_allclose(seen["sensors"], there["sensors"], atol=0.15)
+        assert np.mean(np.abs(seen["image"] - there["image"]) < 0.03) > 0.85
+        seen, there = ours.step(action)[0], theirs.step(action)[0]
 
 
 def test_it_draws_only_when_it_is_looked_at(task):
@@ -241,7 +355,15 @@ def test_the_limits_of_an_episode_are_options(limits, why, task):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("terrain", "moon"), ("noise", -1), ("ends_at_bumps", "some"), ("v_cap", 0), ("most_roll_rad", "big")],
+    [
+        ("terrain", "moon"),
+        ("noise", -1),
+        ("ends_at_bumps", "some"),
+        ("v_cap", 0),
+        ("footholds", "zx"),
+        ("footholds", ""),
+        ("most_roll_rad", "big"),
+    ],
 )
 def test_options_that_cannot_be_are_refused_by_name(option, value):
     options: dict[str, Any] = {"terrain": "flat", option: value}

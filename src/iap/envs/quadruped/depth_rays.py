@@ -13,6 +13,7 @@ from numba import njit
 from iap.envs.quadruped.simulator import Box, View
 
 NEAREST_M = 1e-6
+LEVEL = 1e-3  # how steep a ray is at least that is taken to meet a plane below
 
 
 class DepthRays:
@@ -53,6 +54,14 @@ class DepthRays:
         eye, (right, up, ahead) = _place(view, position_m, rotation)
         rays = ahead + self._columns[:, None] * right + self._rows[:, None, None] * up
         return eye + self.look(view, position_m, rotation)[..., None] * rays
+
+    def on_plane(
+        self, view: View, position_m: Float[np.ndarray, " 3"], rotation: Float[np.ndarray, "3 3"], height_m: float
+    ) -> Float[np.ndarray, "H W 2"]:
+        """Where the rays of a view that looks down would meet a level plane at this height, forward and to the left."""
+        eye, (right, up, ahead) = _place(view, position_m, rotation)
+        rays = ahead + self._columns[:, None] * right + self._rows[:, None, None] * up
+        return eye[:2] + (eye[2] - height_m) / np.maximum(-rays[..., 2:], LEVEL) * rays[..., :2]
 
 
 def _place(

@@ -15,14 +15,26 @@ from jaxtyping import Float, Float32, Int, UInt8
 from iap.envs.observations import Observation, observation_space
 from iap.envs.quadruped.courses import require_number
 from iap.envs.quadruped.depth_rays import DepthRays
-from iap.envs.quadruped.footsteps import ACTIONS, ON_STAIRS, ON_THE_LEVEL, SENSORS, sense
+from iap.envs.quadruped.footsteps import (
+    ACTIONS,
+    AXES,
+    FEELINGS,
+    ON_STAIRS,
+    ON_THE_LEVEL,
+    mirror_of,
+    numbers_of,
+    sense,
+    usual_command,
+)
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
+from iap.envs.quadruped.one_foot import SENSED, WINDOW, OneFoot, Turn, deepest_around, marked, sense_turn, window
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Simulator, View
 from iap.envs.quadruped.uneven_terrain import FLOOR_M, KINDS, Kind, Terrain, draw_terrain, flat_terrain, most_boxes
+from iap.locomotion.gait import TROT
 from iap.locomotion.mpc import QPError
 from iap.locomotion.quadruped import LAIKAGO
-from iap.locomotion.walker import Motion, Walker
+from iap.locomotion.walker import Command, Motion, Walker
 
 CONTROL_STEP_S, PHYSICS_STEPS = 0.005, 2
 CONTROL_STEPS = 10  # an action is held for: 20 actions a second
@@ -51,11 +63,14 @@ class FootstepTask(gymnasium.Env):
     says what the numbers of actions and sensors mean.
     """
 
+    segment_names = FOOTING
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
 
     def __init__(
         self,
         terrain: Kind | Literal["flat"],
+        footholds: str | None = None,
+        one_foot: bool = False,
         noise: float = 0.0,
         v_cap: float = 0.375,
         most_roll_rad: float = 0.25,
@@ -68,6 +83,10 @@ class FootstepTask(gymnasium.Env):
 
         Args:
             terrain: "step-stones", "stone-grid", "stairs", or "flat".
+            footholds: what an action chooses: axes of the four footholds, "x", "xy", "xz" and so on, while the body
+                walks on as usual; by default, all 22 numbers.
+            one_foot: whether feet are placed one at a time, by a policy to which all are alike; the image is then a
+                window of (16, 16, 2) around the place where the foot would land: see `one_foot`.
             noise: of what the sensors measure; 1 is that of real ones.
             v_cap: metres a second that are rewarded at most.
             most_roll_rad: at which the episode ends.
@@ -90,10 +109,15 @@ class FootstepTask(gymnasium.Env):
         self._most_pitch = require_number("most_pitch_rad", most_pitch_rad, 0, math.pi)
         self._least_height = require_number("least_height_m", least_height_m, 0, 1)
         self.render_mode = render_mode
-        depths = spaces.Box(0, FARTHEST_M, (len(VIEWS) * DEPTH_SIZE[0], DEPTH_SIZE[1], 1), np.float32)
-        self.observation_space = observation_space(depths, SENSORS)
+        self._numbers = numbers_of(footholds)
         self.reach = ON_STAIRS if terrain == "stairs" else ON_THE_LEVEL
-        self.action_space = spaces.Box(-1, 1, (ACTIONS,), np.float32)
+        self.places_one_foot = one_foot
+        self._one_foot = OneFoot(footholds or AXES, self.reach) if one_foot else None
+        shape = (len(VIEWS) * DEPTH_SIZE[0], DEPTH_SIZE[1], 1) if self._one_foot is None else (*WINDOW, 2)
+        actions = len(self._numbers) if self._one_foot is None else len(footholds or AXES)
+        sensors = FEELINGS + actions if self._one_foot is None else SENSED
+        self.observation_space = observation_space(spaces.Box(0, FARTHEST_M, shape, np.float32), sensors)
+        self.action_space = spaces.Box(-1, 1, (actions,), np.float32)
         robot = load_robot("laikago")
         self._pose = robot.pose_rad
         boxes = 1 if terrain == "flat" else most_boxes(terrain)
@@ -103,26 +127,35 @@ class FootstepTask(gymnasium.Env):
         self._looking = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        """Draw a terrain and stand at its beginning, with an image whatever `look` said before."""
+        """Draw a terrain and stand at its beginning, with an image whatever `look` said before.
+
+        With `options={"mirrored": True}`, it is the mirror image of the terrain that would have been drawn, and the
+        feet of the other side go first.
+        """
         super().reset(seed=seed, options=options)
-        self.terrain: Terrain = flat_terrain() if self._kind == "flat" else draw_terrain(self._kind, self.np_random)
+        terrain = flat_terrain() if self._kind == "flat" else draw_terrain(self._kind, self.np_random)
+        is_mirrored = bool((options or {}).get("mirrored"))
+        self.terrain: Terrain = terrain.mirrored() if is_mirrored else terrain
+        self.walker.gait = TROT.mirrored() if is_mirrored else TROT
         self._simulator.reset(self.terrain.boxes, (0.0, 0.0, STANDING_M), 0.0)
         self._depth_rays.place(self.terrain.boxes)
         for _ in range(SETTLING_STEPS):
             self._simulator.step(self._pose)
         self.motion = self._measure()
         self.walker.restart(self.motion)
-        self._last_action = np.zeros(ACTIONS)
+        self._last_action = np.zeros(len(self._numbers))
+        if self._one_foot is not None:
+            self._one_foot.restart()
         self._looking = True
         return self._observe(), {"terrain": self.terrain}
 
-    def step(self, action: Float[np.ndarray, " 22"]) -> tuple[Observation, float, bool, bool, dict]:
+    def step(self, action: Float[np.ndarray, " k"]) -> tuple[Observation, float, bool, bool, dict]:
         """Follow the action for a twentieth of a second."""
         action = np.minimum(np.maximum(np.asarray(action, np.float64), -1), 1)
         if not math.isfinite(action.sum()):
             raise ValueError(f"action must be finite, not {action}")
         self._last_action = action
-        command = self.reach.to_command(action)
+        command = self._to_command(action)
         reward, ended = 0.0, None
         for _ in range(CONTROL_STEPS):
             before_m = self.motion.position_m[0]
@@ -147,13 +180,38 @@ class FootstepTask(gymnasium.Env):
         """The robot from behind and above."""
         return None if self.render_mode is None else self._simulator.picture()
 
-    def footing(self) -> Int[np.ndarray, "48 32"]:
-        """What a foot would find at the place that each pixel shows, as an index of `FOOTING`."""
+    def segmentation(self) -> Int[np.ndarray, "H W"]:
+        """What a foot would find at the place that each pixel shows, as an index of `segment_names`."""
         place = (self.motion.position_m, self.motion.rotation)
-        points = np.concatenate([self._depth_rays.surface(view, *place) for view in VIEWS])
+        points = np.stack([self._depth_rays.surface(view, *place) for view in VIEWS])
         is_safe = np.abs(self.terrain.heights(points[..., :2], EDGE_M) - points[..., 2]) < SAME_HEIGHT_M
         is_gap = points[..., 2] < FLOOR_M + SAME_HEIGHT_M
-        return np.where(is_gap, FOOTING.index("gap"), np.where(is_safe, FOOTING.index("safe"), FOOTING.index("edge")))
+        labels = np.where(is_gap, FOOTING.index("gap"), np.where(is_safe, FOOTING.index("safe"), FOOTING.index("edge")))
+        if self._one_foot is None:
+            return np.concatenate(labels)
+        turn = self.turn()
+        return labels[turn.camera][window(turn, self._places(turn))]
+
+    @property
+    def mirror(self) -> dict[str, list] | None:
+        """How a mirror changes sensors and actions, images being reversed; None if all feet are alike already."""
+        return mirror_of(self._numbers) if self._one_foot is None else None
+
+    def usual_command(self) -> Command:
+        """What the body does, and where feet go, if nothing else is said."""
+        return usual_command(self.walker, self.motion, self._kind == "stairs")
+
+    def to_action(self, command: Command) -> Float32[np.ndarray, " k"]:
+        """The action that says as much of this as an action can."""
+        if self._one_foot is not None:
+            turn = self.turn()
+            return self._one_foot.action(turn, command.offsets_m[turn.leg])
+        return self.reach.to_action(command)[self._numbers]
+
+    def turn(self) -> Turn:
+        """Which foot is to be placed now, if one is placed at a time."""
+        assert self._one_foot is not None
+        return self._one_foot.turn(self.walker, self.motion, self.usual_command())
 
     def needs_target(self) -> Float[np.ndarray, " 4"]:
         """1 for feet that lift off before the next action, so that this one decides where they land."""
@@ -170,6 +228,16 @@ class FootstepTask(gymnasium.Env):
     def close(self) -> None:
         """Free the cameras."""
         self._simulator.close()
+
+    def _to_command(self, action: Float[np.ndarray, " k"]) -> Command:
+        if self._one_foot is not None:
+            self._one_foot.choose(self.turn(), self.motion, action)
+            return self._one_foot.command(self.walker, self.motion, self.usual_command())
+        if len(self._numbers) == ACTIONS:
+            return self.reach.to_command(action)
+        whole = self.reach.to_action(self.usual_command()).astype(np.float64)
+        whole[self._numbers] = action
+        return self.reach.to_command(whole)
 
     def _measure(self) -> Motion:
         position, quaternion, velocity, rates, angles, _ = self._simulator.state()
@@ -190,9 +258,26 @@ class FootstepTask(gymnasium.Env):
         return None
 
     def _observe(self) -> Observation:
+        if self._one_foot is not None:
+            turn = self.turn()
+            if self._looking:
+                self._image = self._look_around(turn)
+            return {"image": self._image, "sensors": sense_turn(turn, self.walker, self.motion)}
         if self._looking:
             place = (self.motion.position_m, self.motion.rotation)
             self._image = np.concatenate([self._depth_rays.look(view, *place) for view in VIEWS])[..., None]
         noise = self._noise * self.np_random.standard_normal(16) if self._noise > 0 else None
         sensors = sense(self.walker, self.motion, self.needs_target(), self._last_action, noise)
         return {"image": self._image, "sensors": sensors}
+
+    def _look_around(self, turn: Turn) -> Float32[np.ndarray, "16 16 2"]:
+        """What a foot sees around the place where it would land."""
+        places = self._places(turn)
+        depths = self._depth_rays.look(VIEWS[turn.camera], self.motion.position_m, self.motion.rotation)
+        within = window(turn, places)
+        return marked(deepest_around(depths)[within], places[within], turn.landing_m)
+
+    def _places(self, turn: Turn) -> Float[np.ndarray, "24 32 2"]:
+        """Where the pixels of the camera over a landing are, if the ground there is level."""
+        ground_m = float(turn.landing_m[2]) - self.walker.robot.toe_radius_m
+        return self._depth_rays.on_plane(VIEWS[turn.camera], self.motion.position_m, self.motion.rotation, ground_m)

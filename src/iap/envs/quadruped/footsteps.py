@@ -1,5 +1,10 @@
-"""What a policy that places feet says and observes: 22 numbers of command, 56 numbers of what the body feels."""
+"""What a policy that places feet says and observes: 22 numbers of command, 56 numbers of what the body feels.
 
+It may say less, and leave the body to walk on as usual.
+"""
+
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +16,14 @@ from iap.locomotion.gait import FootState
 from iap.locomotion.walker import Command, Motion, Walker
 from iap.locomotion.walker_loops import ground_below, heading_of
 
-ACTIONS, SENSORS = 22, 56
+FEELINGS, ACTIONS = 34, 22  # numbers of what is felt beside the last action, and of a whole action
+SENSORS = FEELINGS + ACTIONS
+AXES = "xyz"  # of a foothold: forward, left, up
+OTHER_SIDE = (1, 0, 3, 2)  # the leg across from each
+
+SPEED_M_S, SPEED_ON_STAIRS_M_S = 0.38, 0.25  # of a body that is left to walk on as usual
+SLOWEST_M_S, ACCELERATION = 0.2, 0.37  # m/s, m/s²
+HEIGHT_M, CLEARANCE_M = 0.45, 0.07
 
 # Standard deviations of what is measured.
 TILT_NOISE_RAD, RATE_NOISE_RAD_S, TOE_NOISE_M = 0.025, 0.1, (0.0025, 0.0025, 0.005)
@@ -68,6 +80,51 @@ class Reach:
         return np.clip((2 * numbers - high - low) / (high - low), -1, 1).astype(np.float32)
 
 
+def numbers_of(footholds: str | None) -> list[int]:
+    """Which of the 22 numbers a policy says: all, or those axes of the four footholds."""
+    if footholds is None:
+        return list(range(ACTIONS))
+    if not isinstance(footholds, str) or not footholds or footholds not in ("x", "y", "z", "xy", "xz", "yz", AXES):
+        raise ValueError(
+            f'footholds must be axes of "{AXES}" in their order, or None for all actions, not {footholds!r}'
+        )
+    return [3 * leg + AXES.index(axis) for leg in range(4) for axis in footholds]
+
+
+def usual_command(walker: Walker, motion: Motion, on_stairs: bool) -> Command:
+    """Walk on: feet land where Raibert's rule puts them, and on stairs the body leans as its feet stand."""
+    most = SPEED_ON_STAIRS_M_S if on_stairs else SPEED_M_S
+    speed = min(most, SLOWEST_M_S + ACCELERATION * walker.time_s)
+    slope = ground_below(walker.footholds_m, motion.position_m, heading_of(motion.rotation))[0] if on_stairs else 0.0
+    return Command(
+        clearances_m=np.full(4, CLEARANCE_M),
+        velocity_m_s=(speed, 0.0),
+        height_m=HEIGHT_M,
+        pitch_rad=-math.atan(slope),
+    )
+
+
+def mirror_of(numbers: Sequence[int]) -> dict[str, list]:
+    """How a mirror changes sensors, and actions of these numbers: sides are exchanged, sideways becomes its negative.
+
+    Each entry tells which number it is out of the mirror, counted from 1, and negative if its sign changes.
+    """
+    legs = [1 + leg for leg in OTHER_SIDE]
+    feet = [sign * (3 * leg + axis) for leg in OTHER_SIDE for sign, axis in ((1, 1), (-1, 2), (1, 3))]
+    whole = [*feet, *after(12, legs), *after(16, [1, -2, -3, 4, -5, 6])]
+    actions = [int(math.copysign(1 + numbers.index(abs(whole[n]) - 1), whole[n])) for n in numbers]
+    phases_states_needs = [*legs, *after(4, legs), *after(8, legs)]
+    velocity_height_fitting = after(12, [1, -2, 3, 4, 5, -6])
+    tilt = after(30, [-1, 2, -3, 4])
+    sensors = [*phases_states_needs, *velocity_height_fitting, *after(18, feet), *tilt, *after(FEELINGS, actions)]
+    return {"sensors": sensors, "actions": actions}
+
+
+def after(count: int, signed: Sequence[int]) -> list[int]:
+    """Signed numbers, counted from 1, as they are when `count` others come before them."""
+    return [number + count if number > 0 else number - count for number in signed]
+
+
 ON_THE_LEVEL = Reach()
 ON_STAIRS = Reach(up_m=(-0.1, 0.17), pitch_rad=(-0.6, 0.2))  # a body on stairs leans as they do
 
@@ -76,14 +133,14 @@ def sense(
     walker: Walker,
     motion: Motion,
     needs_target: Float[np.ndarray, " 4"],
-    last_action: Float[np.ndarray, " 22"],
+    last_action: Float[np.ndarray, " k"],
     noise: Float[np.ndarray, " 16"] | None = None,
-) -> Float32[np.ndarray, " 56"]:
+) -> Float32[np.ndarray, " 34+k"]:
     """What the body feels, in the frame that has turned with it.
 
     In order: phases of the gait (4), states of the feet (4), which feet need a target (4), velocity (3), height (1),
     the velocity that fits the chosen footholds (2), landings from the base (12), roll, pitch and their rates (4), and
-    the last action (22).
+    the last action (22, or as many as are said).
 
     Args:
         walker: that walks.

@@ -4,7 +4,7 @@ All begin with a platform under the robot, at height zero, and lie above a floor
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -55,6 +55,11 @@ class Terrain:
             top = box.centre_m[2] + box.size_m[2] / 2
             heights = np.where(inside, np.maximum(heights, top), heights)
         return heights
+
+    def mirrored(self) -> "Terrain":
+        """With left and right exchanged."""
+        boxes = [replace(box, centre_m=_across(box.centre_m), yaw_rad=-box.yaw_rad) for box in self.boxes]
+        return Terrain(self.kind, tuple(boxes))
 
 
 def draw_terrain(kind: Kind, rng: np.random.Generator) -> Terrain:
@@ -124,3 +129,8 @@ def _pillar(x_m: tuple[float, float], y_m: tuple[float, float], top_m: float, co
     """A box that stands on the floor."""
     centre = ((x_m[0] + x_m[1]) / 2, (y_m[0] + y_m[1]) / 2, (top_m + FLOOR_M) / 2)
     return Box("floor", centre, (x_m[1] - x_m[0], y_m[1] - y_m[0], top_m - FLOOR_M), colour=colour)
+
+
+def _across(place_m: tuple[float, float, float]) -> tuple[float, float, float]:
+    x, y, z = place_m
+    return x, -y, z

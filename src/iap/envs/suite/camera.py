@@ -163,6 +163,7 @@ class CameraDistraction:
         self._rng = rng
         self._place = draw_place(self._low, self._high, rng)
         self._motion = draw_motion(self._own, self._scale, rng)
+        self._aim: tuple[Vector, Float[np.ndarray, " 9"]] | None = None
 
     def advance(self) -> None:
         """Let a step of the task pass."""
@@ -170,13 +171,17 @@ class CameraDistraction:
             self._place, self._motion = walk(
                 self._place, self._motion, self._low, self._high, self._own, self._scale, self._rng
             )
+            self._aim = None
 
     def show(self, data: Any) -> None:
         """Put the camera there; the simulator puts it back with each step."""
-        place_m = position(self._place)
-        axes = orientation(self._target_m - place_m, self._place.roll, upright=not is_above(self._own))
+        if self._aim is None:  # the same from frame to frame, unless the camera moves
+            place_m = position(self._place)
+            axes = orientation(self._target_m - place_m, self._place.roll, upright=not is_above(self._own))
+            self._aim = place_m, axes.ravel()
+        place_m, axes = self._aim
         data.cam_xpos[self._number] = place_m + _origin(data, self._follows)
-        data.cam_xmat[self._number] = axes.ravel()
+        data.cam_xmat[self._number] = axes
 
 
 def _origin(data: Any, follows: int | None) -> Vector:

@@ -1,0 +1,96 @@
+"""What pooling heads may be told beside colours, and readouts that are counted from an episode's first look."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from policy_cases import observations, some_policy
+
+from iap.attention import as_pixels, extract
+from iap.policies import Policy, PolicySpec, Rank
+from iap.policies.readout import scaled_centres
+from iap.policies.specs import from_json, to_json
+from iap.policies.state import Attention
+from iap.policies.trees import RankParams
+
+SHAPE = (12, 10, 3)
+VISION = Rank(patch=2, stride=2, keep=7, order="pooled", heads=3)
+
+
+def spec_of(**changes) -> PolicySpec:
+    return PolicySpec(SHAPE, 0, 2, vision=replace(VISION, **changes))
+
+
+def look(policy: Policy, image: np.ndarray) -> tuple[np.ndarray, Attention]:
+    _, state, attention = policy.act(policy.begin(), {"image": image, "sensors": np.zeros(0)})
+    assert attention is not None
+    return state.inputs, attention
+
+
+def pooled(policy: Policy, image: np.ndarray, chosen: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Centroids, moments and mass by array operations, one head a row."""
+    vision, params = policy.spec.vision, policy.params.vision
+    assert isinstance(vision, Rank)
+    assert isinstance(params, RankParams)
+    heads = params.heads
+    assert heads is not None
+    assert heads.bias is not None
+    colours = extract(as_pixels(image), vision.patch, vision.stride)[chosen].reshape(len(chosen), -1, 3).mean(axis=1)
+    centres = scaled_centres(vision, SHAPE)[chosen]
+    told = np.hstack([colours, centres]) if vision.placed else colours
+    rows = []
+    for weight, bias in zip(heads.weight, heads.bias, strict=True):
+        weights = np.maximum(told @ weight + bias, 0) * shares
+        if not weights.any():
+            rows.append(np.zeros(6))
+            continue
+        y, x = np.average(centres, axis=0, weights=weights)
+        (yy, yx), (_, xx) = np.cov(centres.T, aweights=weights, ddof=0)
+        rows.append([y, x, yy, yx, xx, weights.sum() / shares.sum()])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("placed", [False, True])
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_heads_weigh_by_colour_place_and_score(placed, soft, seed):
+    policy = some_policy(spec_of(placed=placed, soft=soft), seed=seed)
+    image = np.random.default_rng(seed).integers(0, 256, SHAPE, np.uint8)
+    readout, attention = look(policy, image)
+    kept = attention.scores[attention.chosen].astype(float)
+    shares = (kept - kept.min()) / np.ptp(kept) if soft and np.ptp(kept) > 0 else np.ones(len(kept))
+    np.testing.assert_allclose(readout.reshape(3, 6), pooled(policy, image, attention.chosen, shares), atol=2e-5)
+
+
+def test_the_least_of_the_kept_patches_counts_for_nothing_if_pooling_is_soft():
+    policy = some_policy(spec_of(soft=True))
+    image = np.random.default_rng(1).integers(0, 256, SHAPE, np.uint8)
+    readout, attention = look(policy, image)
+    kept = attention.scores[attention.chosen].astype(float)
+    shares = (kept - kept.min()) / np.ptp(kept)
+    without = pooled(policy, image, attention.chosen[:-1], shares[:-1])
+    np.testing.assert_allclose(readout.reshape(3, 6), without, atol=2e-5)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 4])
+def test_anchored_readouts_are_counted_from_the_first_look(frames):
+    free = some_policy(replace(spec_of(), frames=1, normalise=False))
+    anchored = some_policy(replace(spec_of(), frames=frames, anchored=True, normalise=False))
+    anchored = Policy(anchored.spec, replace(anchored.params, vision=free.params.vision))
+    seen = observations(free.spec, count=6)
+    state, looks = anchored.begin(), []
+    for observation in seen:
+        looks.append(look(free, observation["image"])[0])
+        _, state, _ = anchored.act(state, observation)
+        before = [looks[-1] - past for past in looks[-2::-1][: frames - 1]]
+        missing = [np.zeros_like(looks[0])] * (frames - 1 - len(before))
+        wanted = np.concatenate([looks[-1] - looks[0], *before, *missing])
+        np.testing.assert_allclose(state.inputs, wanted, atol=1e-6)
+
+
+def test_specs_from_before_there_were_these_options_can_be_read():
+    old = to_json(spec_of())
+    for name in ("placed", "soft"):
+        del old["vision"][name]
+    del old["anchored"]
+    assert from_json(old) == spec_of()
