@@ -3,9 +3,9 @@
 Run it: python benchmarks/study.py obstacle_course [--arms patch-1 cnn] [--seeds 0 1 2] [--workers 2]
 
 A study is a module in benchmarks/studies with ARMS, a training config by name; it may have STARTS_FROM (the arm that
-an arm goes on from), EVALUATE_WITH (options of the environment that policies are evaluated in) and EVALUATE_FROM (the first of
-the seeds that they are evaluated on). Each run's config, curve, best policy and return over 100 episodes that training
-never saw go to benchmarks/results/STUDY/ARM-seedN.
+an arm goes on from), EVALUATE_WITH (options of the environment that policies are evaluated in) and EVALUATE_FROM (the
+first of the seeds that they are evaluated on). Each run's config, curve, best policy and return over 100 episodes that
+training never saw go to benchmarks/results/STUDY/ARM-seedN.
 """
 
 import argparse

@@ -69,22 +69,28 @@ class BenchRollouts:
     """Time training against the bare environment with random actions, and two workers against one, in one run.
 
     Takes about three minutes.
-    Example: iap bench rollouts --preset cheetah-run
+    Example: iap bench rollouts --size 240 320 --patch 2
     """
 
     preset: str = "cheetah-run"
-    """Which run's episodes."""
+    """Which run's policy and environment; its episodes are whole ones, two a candidate."""
+    size: tuple[int, int] | None = None
+    """Another height and width of the image, if the environment has a choice."""
+    patch: int = 4
+    """Side of its patches."""
+    keep: int = 10
+    """How many are kept."""
     json: Path | None = None
     """Write the result here as JSON; - for standard output."""
     plot = None
 
     def run(self, console: Console) -> None:
         """Measure and report."""
-        from iap.experiments.bench_rollouts import bench_rollouts
+        from iap.experiments.bench_rollouts import bench_rollouts, with_patches
         from iap.experiments.presets import preset
 
         with console.status("the bare environment, then one worker, then two: about three minutes"):
-            result = bench_rollouts(preset(self.preset))
+            result = bench_rollouts(with_patches(preset(self.preset), self.size, self.patch, self.keep))
         for name, speed in result["steps_per_second"].items():
             console.print(f"{name.replace('_', ' ')}: {speed:,.0f} steps a second", highlight=False)
         console.print(

@@ -22,7 +22,8 @@ from iap.envs.contract import action_map
 from iap.experiments.config import TrainConfig, config_from_json, config_to_json, fitted_to_env
 from iap.experiments.one_core import answer, on_one_core
 from iap.experiments.train import begin, step
-from iap.rollouts import LocalPool, Pool
+from iap.policies import Rank
+from iap.rollouts import EnvSpec, LocalPool, Pool
 from iap.rollouts.pools import ONE_CORE
 
 ROUNDS = 8
@@ -33,9 +34,21 @@ NEVER = 1 << 40
 Advance = Callable[[], int]  # does some steps, and says how many
 
 
+def with_patches(config: TrainConfig, size: tuple[int, int] | None, patch: int, keep: int) -> TrainConfig:
+    """The run with images, patches and whole episodes as they are to be measured, two a candidate."""
+    vision = config.policy.vision
+    if not isinstance(vision, Rank):
+        raise ValueError(f"patches are ranked by Rank, not by {type(vision).__name__}")
+    vision = replace(vision, patch=patch, stride=patch, keep=keep)
+    env = config.env if size is None else EnvSpec.of(config.env.id, **{**dict(config.env.kwargs), "size": size})
+    return replace(config, env=env, policy=replace(config.policy, vision=vision), max_steps=None, episodes=2)
+
+
 def bench_rollouts(config: TrainConfig, rounds: int = ROUNDS, turn_s: float = TURN_S) -> dict[str, Any]:
     """The ratios, from one run: `training_over_bare` on one core, and `two_over_one` workers."""
     config = fitted_to_env(config)
+    vision = config.policy.vision
+    patches = {"patch": vision.patch, "keep": vision.keep} if isinstance(vision, Rank) else None
     question = {"config": config_to_json(config), "cores": _cores(), "rounds": rounds, "turn_s": turn_s}
     measured: list[dict[str, float]] = []
     for speeds in on_one_core(__name__, question=question, environment=ONE_CORE):
@@ -45,6 +58,7 @@ def bench_rollouts(config: TrainConfig, rounds: int = ROUNDS, turn_s: float = TU
     return {
         "env": config.env.id,
         "image": list(config.policy.image_shape),
+        "patches": patches,
         "training_over_bare": median(speeds["one_worker"] / speeds["bare"] for speeds in measured),
         "two_over_one": median(speeds["two_workers"] / speeds["one_worker"] for speeds in measured),
         "steps_per_second": {way: median(speeds[way] for speeds in measured) for way in WAYS},
