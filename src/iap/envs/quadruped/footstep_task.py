@@ -110,6 +110,8 @@ class FootstepTask(gymnasium.Env):
         self._least_height = require_number("least_height_m", least_height_m, 0, 1)
         self.render_mode = render_mode
         self._numbers = numbers_of(footholds)
+        if one_foot and self._noise > 0:
+            raise ValueError(f"noise must be 0 with one_foot=True, which has sensors of its own, not {noise}")
         self.reach = ON_STAIRS if terrain == "stairs" else ON_THE_LEVEL
         self.places_one_foot = one_foot
         self._one_foot = OneFoot(footholds or AXES, self.reach) if one_foot else None

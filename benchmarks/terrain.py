@@ -1,0 +1,130 @@
+"""docs/uneven-terrain.md with its plots, from the runs in benchmarks/results/terrain alone.
+
+Run it: python benchmarks/terrain.py [--measure]
+
+--measure first runs what is slow and depends on the trained policies: controls, what they attend to, films, and walkers
+that know the terrain or nothing of it.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from report import DOCS, markdown, write
+from runs import EPISODES, SPREAD, Runs, attended_table, controls_table, frames_of, spread
+from studies.terrain import ARMS, EVALUATE_FROM
+
+from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
+from iap.experiments.attended import attended
+from iap.experiments.config import fitted_to_env
+from iap.experiments.controls import run_controls
+from iap.experiments.evaluate import summary
+from iap.experiments.reports import write_json
+from iap.policies import Moments, describe
+from iap.rollouts import EnvSpec, Episode, LocalPool
+
+RUNS = Runs("terrain", (0, 1, 2), {})
+IMAGES = DOCS / "images"
+TERRAINS = {"step-stones": "StepStones", "stone-grid": "StoneGrid", "stairs": "Stairs"}
+WALKERS = {"oracle": oracle_action, "Raibert's rule": blind_action}
+WALKS, ATTENDED_EPISODES = 30, 10
+FILM_SEED, FILM_EVERY, MOMENT = EVALUATE_FROM + 3, 2, 60
+
+
+def trained() -> list[str]:
+    """The terrains that have a trained policy."""
+    return [name for name in TERRAINS if RUNS.of(name)]
+
+
+def measure() -> None:
+    """Controls and attended things of the best policies, and how far walkers come that are not policies."""
+    for name in trained():
+        policy, blind = RUNS.policy_of(name), RUNS.policy_of(f"{name}-blind")
+        rows = run_controls(policy, LocalPool, EPISODES, EVALUATE_FROM, blind=blind, report=print)
+        write_json(rows, RUNS.folder / f"controls-{name}.json")
+        write_json(attended(policy, ATTENDED_EPISODES, EVALUATE_FROM), RUNS.folder / f"attended-{name}.json")
+    walks = [
+        {"terrain": name, "walker": walker} | walk(name, choose)
+        for name in TERRAINS
+        for walker, choose in WALKERS.items()
+    ]
+    write_json(walks, RUNS.folder / "walkers.json")
+
+
+def walk(name: str, choose: Callable) -> dict:
+    """Episodes of a walker that is no policy, on the terrains that policies are evaluated on."""
+    env = EnvSpec.of(f"iap/{TERRAINS[name]}-v0").make()
+    episodes = []
+    for seed in range(EVALUATE_FROM, EVALUATE_FROM + WALKS):
+        env.reset(seed=seed)
+        total, steps, ended = 0.0, 0, False
+        while not ended:
+            _, reward, terminated, truncated, _ = env.step(choose(env.unwrapped))
+            total, steps, ended = total + float(reward), steps + 1, terminated or truncated
+        episodes.append(Episode(seed, total, steps, Moments.none(0)))
+    env.close()
+    return {key: value for key, value in summary(episodes).items() if key in ("mean", "ci95", "episodes")}
+
+
+def film() -> None:
+    """An episode of each terrain's best policy, and a moment of it."""
+    for name in trained():
+        frames = frames_of(RUNS.policy_of(name), FILM_SEED, steps=160)
+        Image.fromarray(frames[MOMENT]).save(IMAGES / f"{name}.png", optimize=True)
+        small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in frames[::FILM_EVERY]]
+        small[0].save(IMAGES / f"{name}.gif", save_all=True, append_images=small[1:], duration=50 * FILM_EVERY, loop=0)
+
+
+def arms() -> str:
+    """All arms that are trained."""
+    lines = []
+    for arm in filter(RUNS.of, ARMS):
+        parts = describe(fitted_to_env(ARMS[arm]).policy)
+        lines.append([arm, parts.parts.get("vision", 0), parts.total, *spread(RUNS.returns_of(arm))])
+    return markdown(["policy", "vision", "all", *SPREAD], lines)
+
+
+def walkers() -> str:
+    """How far walkers come that are not policies."""
+    rows = RUNS.read("walkers.json")
+    lines = [[row["terrain"], row["walker"], f"{row['mean']:.2f} ± {row['ci95']:.2f}", row["episodes"]] for row in rows]
+    return markdown(["terrain", "walker", "return", "episodes"], lines)
+
+
+def per_terrain(title: str, file: str, table: Callable) -> str:
+    """A table for each terrain with a trained policy."""
+    return "\n".join(f"{title} {name}:\n\n{table(RUNS.read(f'{file}-{name}.json'))}" for name in trained())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", action="store_true")
+    if parser.parse_args().measure:
+        measure()
+        film()
+    RUNS.plot(
+        {arm: arm for arm in filter(RUNS.of, ARMS) if arm.startswith("step-stones")}, IMAGES / "terrain-curves.png"
+    )
+    missing = ", ".join(arm for arm in ARMS if not RUNS.of(arm))
+    write(
+        "uneven-terrain.md",
+        preset=ARMS["step-stones"],
+        episodes=EPISODES,
+        first_seed=EVALUATE_FROM,
+        last_seed=EVALUATE_FROM + EPISODES - 1,
+        arms=arms(),
+        missing=f"Not trained: {missing}." if missing else "",
+        walkers=walkers(),
+        controls=per_terrain("The best policy on", "controls", controls_table),
+        attended=per_terrain("Attention on", "attended", attended_table),
+        attended_episodes=ATTENDED_EPISODES,
+    )
+
+
+if __name__ == "__main__":
+    main()
