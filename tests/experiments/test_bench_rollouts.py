@@ -1,9 +1,12 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from iap.evolution import CMAES
-from iap.experiments.bench_rollouts import bench_rollouts
+from iap.experiments.bench_rollouts import bench_rollouts, with_patches
 from iap.experiments.presets import preset
+from iap.policies import Blind, Rank
 
 
 def test_each_round_measures_all_three_ways_and_the_ratios_are_medians_of_theirs(capfd):
@@ -16,6 +19,20 @@ def test_each_round_measures_all_three_ways_and_the_ratios_are_medians_of_theirs
     assert result["two_over_one"] == _median(result, lambda speeds: speeds["two_workers"] / speeds["one_worker"])
     assert "round 3 of 3: bare" in capfd.readouterr().err
     json.dumps(result, allow_nan=False)
+
+
+def test_images_and_patches_are_as_asked_and_episodes_whole():
+    config = with_patches(preset("cheetah-run"), (240, 320), patch=2, keep=10)
+    assert isinstance(config.policy.vision, Rank)
+    assert dict(config.env.kwargs)["size"] == (240, 320)
+    assert (config.policy.vision.patch, config.policy.vision.stride, config.policy.vision.keep) == (2, 2, 10)
+    assert config.max_steps is None
+
+
+def test_a_policy_that_ranks_no_patches_has_none_to_choose():
+    blind = replace(preset("seek"), policy=replace(preset("seek").policy, vision=Blind()))
+    with pytest.raises(ValueError, match="not by Blind"):
+        with_patches(blind, None, patch=2, keep=10)
 
 
 def _median(result, of):

@@ -51,7 +51,7 @@ PRESETS = {
         ),
         strategy=SNES(population=20, sigma=0.04),
         scales=Scales(vision=0.5, controller=1.0, low=1.0),
-        iterations=20,
+        iterations=40,
         episodes=6,
         screen=500,
         evaluate_every=5,
