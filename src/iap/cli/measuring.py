@@ -68,7 +68,7 @@ class BenchDatabase:
 class BenchRollouts:
     """Time training against the bare environment with random actions, and two workers against one, in one run.
 
-    Takes about three minutes.
+    Takes about four minutes.
     Example: iap bench rollouts --size 240 320 --patch 2
     """
 
@@ -89,7 +89,7 @@ class BenchRollouts:
         from iap.experiments.bench_rollouts import bench_rollouts, with_patches
         from iap.experiments.presets import preset
 
-        with console.status("the bare environment, then one worker, then two: about three minutes"):
+        with console.status("the bare environment, then one worker, then two: about four minutes"):
             result = bench_rollouts(with_patches(preset(self.preset), self.size, self.patch, self.keep))
         for name, speed in result["steps_per_second"].items():
             console.print(f"{name.replace('_', ' ')}: {speed:,.0f} steps a second", highlight=False)
