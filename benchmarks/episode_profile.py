@@ -4,6 +4,7 @@ Run it: python benchmarks/episode_profile.py zoo:obstacle-course [--json FILE]
 """
 
 import argparse
+import gc
 import os
 from pathlib import Path
 from statistics import median
@@ -44,6 +45,7 @@ def profile(policy: PolicyFile) -> dict:
     env = job_of(policy).env.make()
     actor = policy_of(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
     rows = []
+    gc.freeze()  # as workers do
     for seed in range(EPISODES + 1):
         recorder = Recorder(env)
         run_episode(recorder, actor, seed)  # pyright: ignore[reportArgumentType]

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import gc
 import os
 import pickle
 import select
@@ -42,6 +43,7 @@ def main(descriptor: int, core: int | None) -> None:
 
 def _serve(parent: Connection) -> None:
     runner = Runner(pickle.loads(parent.recv_bytes()))
+    gc.freeze()  # what is there now stays, and need not be gone through again and again
     parent.send(Ready())
     normaliser = None
     while (message := parent.recv()) is not None:
