@@ -100,6 +100,18 @@ def sizes_said() -> str:
     )
 
 
+def arms_said() -> str:
+    """How IAP and the CNN compare, and by how much seeds differ."""
+    iap, cnn = ([result["mean"] for result in RUNS.returns_of(arm)] for arm in (MAIN, "cnn"))
+    widest = max(max(seeds) - min(seeds) for seeds in (iap, cnn))
+    apart = abs(np.mean(iap) - np.mean(cnn))
+    return (
+        f"At this budget the means over seeds are {np.mean(iap):.2f} for IAP and {np.mean(cnn):.2f} for the CNN, "
+        f"{apart:.2f} apart, where seeds of one kind differ by up to {widest:.1f}"
+        + (": three seeds do not tell them apart." if apart < widest else ".")
+    )
+
+
 def speed() -> str:
     rows = RUNS.read("profile.json")
     parts = {"policy": "policy_ms", "camera": "camera_ms", "physics, gait and sensors": "environment_ms"}
@@ -140,6 +152,7 @@ def main() -> None:
         sizes=sizes(),
         sizes_said=sizes_said(),
         arms=arms(),
+        arms_said=arms_said(),
         cnn_ratio=cnn.parts["vision"] / iap.parts["vision"],
         cnn_ratio_all=cnn.total / iap.total,
         controls=controls_table(RUNS.read("controls.json")),

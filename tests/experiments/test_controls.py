@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from iap.experiments.controls import run_controls, swapped_attention
 from iap.experiments.evaluate import evaluate, find_policy, job_of
-from iap.policies import blocks
+from iap.policies import blocks, flatten, init
 from iap.rollouts import InlinePool
 
 EPISODES = 20
@@ -54,3 +56,12 @@ def test_a_blind_policy_can_stand_beside(seek):
 def test_seeds_of_training_are_refused(seek):
     with pytest.raises(ValueError, match="seed must be"):
         run_controls(seek, InlinePool, 2, seed=1 << 30)
+
+
+def test_a_screened_policy_is_compared_with_the_draw_that_it_started_from(seek):
+    drawn = flatten(init(seek.spec, 5))
+    screened = replace(seek, facts={**seek.facts, "screened": {"seed": 5, "candidates": 1000}})
+    rows = {row["control"]: row for row in run_controls(screened, InlinePool, 3, seed=0)}
+    with InlinePool(job_of(seek)) as pool:
+        assert rows["initial"]["mean"] == evaluate(replace(seek, theta=drawn), pool, 3, seed=0)["mean"]
+    assert "the best of 1,000 draws" in rows["initial"]["what"]

@@ -63,7 +63,7 @@ def run_controls(
 def _controls(policy: PolicyFile, blind: PolicyFile | None) -> Iterator[Control]:
     yield Control("trained", "the policy as it is", policy)
     yield Control("zero action", "0, the middle of each action's range", _zero_action(policy))
-    yield Control("initial", "its parameters before training", _initial(policy))
+    yield _initial(policy)
     if not isinstance(policy.spec.vision, Blind):
         yield Control("foreign frames", "shown the frames of another of its episodes", policy, "foreign")
         yield Control("shuffled frames", "shown its own frames in random order", policy, "shuffled")
@@ -101,6 +101,12 @@ def _zero_action(policy: PolicyFile) -> PolicyFile:
     return replace(policy, spec=spec, theta=theta, normaliser=Normaliser.none(spec.inputs_size))
 
 
-def _initial(policy: PolicyFile) -> PolicyFile:
-    theta = flatten(init(policy.spec, int(policy.facts.get("seed", 0))))
-    return replace(policy, theta=theta, normaliser=Normaliser.none(policy.spec.inputs_size))
+def _initial(policy: PolicyFile) -> Control:
+    """What training started from: the draw of its seed; or the best of many, which had statistics already."""
+    screened = policy.facts.get("screened")
+    if screened is None:
+        theta = flatten(init(policy.spec, int(policy.facts.get("seed", 0))))
+        start = replace(policy, theta=theta, normaliser=Normaliser.none(policy.spec.inputs_size))
+        return Control("initial", "its parameters before training", start)
+    start = replace(policy, theta=flatten(init(policy.spec, int(screened["seed"]))))
+    return Control("initial", f"the best of {screened['candidates']:,} draws, which training started from", start)
