@@ -33,7 +33,7 @@ IMAGES = DOCS / "images"
 TERRAINS = {"step-stones": "StepStones", "stone-grid": "StoneGrid", "stairs": "Stairs"}
 WALKERS = {"oracle": oracle_action, "Raibert's rule": blind_action}
 WALKS, ATTENDED_EPISODES = 30, 10
-FILM_SEED, FILM_EVERY, MOMENT = EVALUATE_FROM + 3, 2, 60
+FILM_SEED, FILM_EVERY = EVALUATE_FROM + 3, 2
 
 
 def trained() -> list[str]:
@@ -72,10 +72,9 @@ def walk(name: str, choose: Callable) -> dict:
 
 
 def film() -> None:
-    """An episode of each terrain's best policy, and a moment of it."""
+    """An episode of each terrain's best policy."""
     for name in trained():
         frames = frames_of(RUNS.policy_of(name), FILM_SEED, steps=160)
-        Image.fromarray(frames[MOMENT]).save(IMAGES / f"{name}.png", optimize=True)
         small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in frames[::FILM_EVERY]]
         small[0].save(IMAGES / f"{name}.gif", save_all=True, append_images=small[1:], duration=50 * FILM_EVERY, loop=0)
 
