@@ -2,11 +2,16 @@
 
 from dataclasses import replace
 
+from iap.attention import Softmax
 from iap.experiments.config import TrainConfig
-from iap.experiments.terrain_presets import MASKED, MIXED, TERRAIN_PRESETS
-from iap.policies import CNN, Blind, Vision
+from iap.experiments.terrain_presets import TERRAIN_PRESETS
+from iap.policies import CNN, Blind, Rank, Trans, Vision
 
 EVALUATE_FROM = 1000  # what the policies see was chosen while looking at the first terrains
+MASKED = Rank(
+    patch=4, stride=4, keep=8, d=4, bias=True, kernel=Softmax(), values=("projection",), projected=1, masked=True
+)
+MIXED = Trans(patch=4, stride=4, d=4, rows=2, width=2, kernel=Softmax(), layer_norm=False)
 SMALL_CNN = CNN(((4, 4, 2), (4, 3, 2)))
 
 

@@ -1,19 +1,15 @@
 """Training runs on uneven terrain: one small policy places all four feet, by what it sees where each would land."""
 
-from iap.attention import ReLU, Softmax
+from iap.attention import ReLU
 from iap.attention.positions import Positions
 from iap.evolution import SNES
 from iap.experiments.config import Scales, TrainConfig
-from iap.policies.specs import PolicySpec, Rank, Trans, TwoLevel
+from iap.policies.specs import PolicySpec, Rank, TwoLevel
 from iap.rollouts import EnvSpec
 
 POOLED = Rank(
     patch=1, stride=1, keep=4, d=4, bias=True, kernel=ReLU(), positions=Positions("none"), order="pooled", heads=1
 )
-MASKED = Rank(
-    patch=4, stride=4, keep=8, d=4, bias=True, kernel=Softmax(), values=("projection",), projected=1, masked=True
-)
-MIXED = Trans(patch=4, stride=4, d=4, rows=2, width=2, kernel=Softmax(), layer_norm=False)
 
 
 def _on(terrain: str, axes: str) -> TrainConfig:
