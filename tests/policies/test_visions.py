@@ -1,6 +1,7 @@
-"""IAP-trans and the CNN, against plain re-implementations."""
+"""IAP-trans, the CNN and changes, against plain re-implementations."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from policy_cases import observations, some_policy
 
 from iap.attention import as_pixels, attention_matrix, extract, grid_of, layer_norm, place
 from iap.attention.features import ReLU
-from iap.policies import CNN, PolicySpec, Trans
+from iap.policies import CNN, PolicySpec, Rank, Trans
 from iap.policies.trees import LayersParams, TransParams
 
 
@@ -61,3 +62,21 @@ def test_the_cnn_is_pytorchs_convolutions(layers, shape):
 def test_the_usual_cnn_fits_any_image_and_ends_with_few_places(shape):
     spec = PolicySpec(shape, 0, 2, vision=CNN())
     assert 0 < spec.readout_size <= 32 * 6 * 6 * max(1, 2 * max(shape[:2]) // min(shape[:2]))
+
+
+@pytest.mark.parametrize("floats", [False, True])
+@pytest.mark.parametrize("vision", [Rank(patch=2, stride=2), Trans(patch=2, stride=2), CNN(((2, 3, 2),))])
+def test_a_policy_that_sees_changes_acts_as_one_that_is_shown_them(vision, floats):
+    shown = some_policy(PolicySpec((12, 10, 3), 0, 2, vision=vision, frames=2))
+    sees = some_policy(replace(shown.spec, changes=True))
+    kind = np.float32 if floats else np.uint8
+    images = [(o["image"] / (255 if floats else 1)).astype(kind) for o in observations(shown.spec, 4)]
+    before, state, state_of_shown = images[0], sees.begin(), shown.begin()
+    frame = images[0].copy()  # a camera that draws every image over the last one
+    for image in images:
+        frame[:] = image
+        change = np.abs(image.astype(float) - before).astype(kind)
+        action, state, _ = sees.act(state, {"image": frame, "sensors": np.empty(0)})
+        wanted, state_of_shown, _ = shown.act(state_of_shown, {"image": change, "sensors": np.empty(0)})
+        np.testing.assert_allclose(action, wanted, atol=1e-5)
+        before = image

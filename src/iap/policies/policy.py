@@ -10,7 +10,7 @@ from jaxtyping import Float
 from iap.attention.arrays import require_count, require_finite
 from iap.policies.levels import OneLevel, TwoLevels
 from iap.policies.looking import Look
-from iap.policies.loops import fill_features, follow, receive
+from iap.policies.loops import changes, fill_features, follow, receive
 from iap.policies.normaliser import Normaliser
 from iap.policies.parameters import require_params
 from iap.policies.specs import PolicySpec
@@ -67,21 +67,28 @@ class Policy:
                 state.latent,
                 *self._level.follows,
             )
-            _, readouts, hidden, latent, keys, looks, hold, seed = state
-            return action, State(inputs, readouts, hidden, latent, keys, looks, hold - 1, seed), None
-        readouts, keys, looks, attention = state.readouts, state.keys, state.looks, None
+            _, readouts, hidden, latent, keys, image, looks, hold, seed = state
+            return action, State(inputs, readouts, hidden, latent, keys, image, looks, hold - 1, seed), None
+        readouts, keys, image, looks, attention = state.readouts, state.keys, state.image, state.looks, None
         if state.hold == 0:
-            readout, attention, keys = self._look(observation, state)
+            (readout, attention, keys), image = self._look(observation, state)
             features, readouts = self._remember(readout, readouts)
             looks += 1
         else:
             features = state.inputs[: self._features_size]
         inputs, normal = receive(features, self._sensors(observation), *self._normal)
         action, hidden, latent, hold = self._level.decide(normal, state)
-        return action, State(inputs, readouts, hidden, latent, keys, looks, hold, state.seed), attention
+        return action, State(inputs, readouts, hidden, latent, keys, image, looks, hold, state.seed), attention
 
-    def _look(self, observation: Mapping[str, Any], state: State) -> Look:
-        return BLIND if self._vision is None else self._vision.look(self._image(observation), state)
+    def _look(self, observation: Mapping[str, Any], state: State) -> tuple[Look, np.ndarray | None]:
+        """What comes of looking, and the image to remember if changes are seen."""
+        if self._vision is None:
+            return BLIND, None
+        image = self._image(observation)
+        if not self.spec.changes:
+            return self._vision.look(image, state), None
+        before = image if state.image is None else state.image
+        return self._vision.look(changes(image, before), state), image.copy()  # cameras may draw over their images
 
     def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features: this readout, then its differences to those before; and what to remember of them."""

@@ -128,6 +128,8 @@ class PolicySpec:
         vision: image → readout.
         controller: readout and sensors → action (or command).
         frames: how many looks' readouts the controller sees: the newest, then its differences to those before.
+        changes: whether the vision sees by how much each pixel has changed since the last look, not the image itself:
+            what stands still, such as a background, is then black; at the first look all is.
         anchored: whether readouts are told as differences to the first look of the episode: what is the same throughout
             an episode, such as where the camera stands, then hardly matters.
         normalise: whether running statistics of what the controller receives are applied to it.
@@ -143,6 +145,7 @@ class PolicySpec:
     vision: Vision = Rank()  # noqa: RUF009
     controller: Controller = Linear()
     frames: int = 1
+    changes: bool = False
     anchored: bool = False
     normalise: bool = True
     look_every: int = 1
@@ -155,7 +158,7 @@ class PolicySpec:
         require_count("sensors", self.sensors, least=0)
         for name in ("actions", "frames", "look_every", "keys_every"):
             require_count(name, getattr(self, name))
-        require_flags(self, "normalise", "anchored")
+        require_flags(self, "normalise", "changes", "anchored")
         require_type("vision", self.vision, *get_args(Vision))
         require_type("controller", self.controller, *get_args(Controller))
         require_type("level", self.level, TwoLevel, type(None))
