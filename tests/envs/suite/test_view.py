@@ -27,25 +27,54 @@ def stepped(env: Any, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("difficulty", [None, "hard"])
 @pytest.mark.parametrize("task", [*DISTRACTING_TASKS, "humanoid-stand"])
-def test_a_sky_that_was_drawn_before_makes_the_same_image_to_the_bit(task, difficulty):
+def test_a_backdrop_that_was_drawn_before_makes_the_same_image_to_the_bit(task, difficulty):
     env = suite(task, difficulty=difficulty, visual_seed=5)
     env.reset(seed=1)
     view, data = env.unwrapped._view, env.unwrapped._data
     for action in np.zeros((4, *env.action_space.shape), np.float32):
         image = env.step(action)[0]["image"]
         np.testing.assert_array_equal(image, Camera.look(view, data))
-    opaque = {"cheetah-run", "walker-walk", "reacher-easy"} if difficulty else {*DISTRACTING_TASKS, "humanoid-stand"}
-    assert (view._sky is not None) == (task in opaque)
+    # A camera that moves along with the robot, over a floor that lets the sky through, has nothing that stays the same.
+    assert (view._backdrop is not None) == (task != "humanoid-stand" or difficulty is None)
     env.close()
 
 
-def test_a_sky_is_drawn_again_when_the_camera_turns():
+def test_what_passes_behind_a_translucent_floor_is_tinted_by_it_to_the_bit():
+    env = suite("cartpole-swingup", difficulty="medium", distractions=["background"])
+    model = env.unwrapped._model
+    floor = load_mujoco().mj_name2id(model, load_mujoco().mjtObj.mjOBJ_GEOM.value, "floor")
+    model.geom_pos[floor, 2] = 0.7  # above the tip of the pole, which hangs down
+    env.reset(seed=1)
+    view, data = env.unwrapped._view, env.unwrapped._data
+    for action in np.zeros((4, 1), np.float32):
+        image = env.step(action)[0]["image"]
+        np.testing.assert_array_equal(image, Camera.look(view, data))
+    assert view._backdrop is not None
+    assert (view._nearness < view._backdrop.veil)[view._nearness > 0].any()
+    env.close()
+
+
+@pytest.mark.parametrize("changed", ["mat_rgba", "geom_pos"])
+def test_a_backdrop_is_drawn_again_when_something_in_it_changes(changed):
+    env = suite("reacher-easy")
+    env.reset(seed=1)
+    view, model, data = env.unwrapped._view, env.unwrapped._model, env.unwrapped._data
+    for action in np.zeros((3, 2), np.float32):
+        before = env.step(action)[0]["image"]
+    getattr(model, changed)[:] *= 0.9
+    image = env.step(action)[0]["image"]
+    assert not np.array_equal(image, before)
+    np.testing.assert_array_equal(image, Camera.look(view, data))
+    env.close()
+
+
+def test_a_backdrop_is_drawn_again_when_the_camera_turns():
     env = suite("cheetah-run", difficulty="medium", dynamic=True, distractions=["camera"])
     env.reset(seed=1)
     view, data = env.unwrapped._view, env.unwrapped._data
     for action in np.zeros((4, 6), np.float32):
         np.testing.assert_array_equal(env.step(action)[0]["image"], Camera.look(view, data))
-    assert view._sky is None
+    assert view._backdrop is None
     env.close()
 
 
@@ -136,12 +165,12 @@ def test_a_string_belongs_to_the_robot():
     env.close()
 
 
-def test_only_fast_views_keep_a_sky():
+def test_only_fast_views_keep_a_backdrop():
     env: Any = gymnasium.make("iap/cheetah-run-v0", size=SMALL).unwrapped
     env.reset(seed=0)
     smooth = View(env._model, SMALL, fast=False)
     for _ in range(3):
         smooth.look(env._data)
-    assert smooth._sky is None
+    assert smooth._backdrop is None
     smooth.close()
     env.close()
