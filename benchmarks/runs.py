@@ -59,6 +59,10 @@ class Runs:
             with LocalPool(job_of(screened)) as pool:
                 write_json(evaluate(screened, pool, EPISODES, seed=0), path / "screened.json")
 
+    def metrics_of(self, arm: str) -> list[dict]:
+        """The rows of the run with the best mean return."""
+        return RunDirectory(self.best_of(arm)).read_metrics()
+
     def plot(self, arms: Mapping[str, str], out: Path) -> None:
         """Learning curves with bands over seeds, of arms by label."""
         curves = {label: [RunDirectory(path).read_metrics() for path in self.of(arm)] for label, arm in arms.items()}

@@ -6,23 +6,22 @@ from iap.experiments.config import TrainConfig
 from iap.experiments.suite_presets import SUITE_PRESETS
 from iap.policies import CNN, Blind, Vision
 
-EVALUATE_WITH = {"split": "held-out"}
+EVALUATE_WITH = {"split": "held-out", "difficulty": "medium"}
+SEEDS = (0, 1, 2)
+TASKS = ("ball_in_cup-catch", "cartpole-swingup", "cheetah-run", "finger-spin", "reacher-easy", "walker-walk")
+LEARNT = tuple(task for task in TASKS if task in SUITE_PRESETS)
+NET = CNN(((6, 4, 4), (6, 3, 2), (6, 3, 2), (4, 3, 2)))  # few enough parameters for the same search
 
 
-def seen_by(name: str, vision: Vision) -> TrainConfig:
+def seen_by(name: str, vision: Vision | None) -> TrainConfig:
     """A preset with other eyes, and all else as it is."""
     config = SUITE_PRESETS[name]
-    return replace(config, policy=replace(config.policy, vision=vision))
+    return config if vision is None else replace(config, policy=replace(config.policy, vision=vision))
 
 
-NET = CNN(((6, 4, 4), (6, 3, 2), (6, 3, 2), (4, 3, 2)))  # few enough parameters for the same search
-ARMS = {
-    "cheetah-run-plain": SUITE_PRESETS["cheetah-run"],
-    "cheetah-run": SUITE_PRESETS["cheetah-run-distracted"],
-    "cheetah-run-plain-cnn": seen_by("cheetah-run", NET),
-    "cheetah-run-cnn": seen_by("cheetah-run-distracted", NET),
-    "cheetah-run-plain-blind": seen_by("cheetah-run", Blind()),
-    "cheetah-run-blind": seen_by("cheetah-run-distracted", Blind()),
-}
-STARTS_FROM = {"cheetah-run": "cheetah-run-plain", "cheetah-run-cnn": "cheetah-run-plain-cnn"}
-STARTS_FROM |= {"cheetah-run-blind": "cheetah-run-plain-blind"}
+EYES: dict[str, Vision | None] = {"": None, "-cnn": NET, "-blind": Blind()}
+PAIRS = [(task, eyes) for task in LEARNT for eyes in EYES]
+PLAIN = {f"{task}-plain{eyes}": seen_by(task, EYES[eyes]) for task, eyes in PAIRS}
+DISTRACTED = {f"{task}{eyes}": seen_by(f"{task}-distracted", EYES[eyes]) for task, eyes in PAIRS}
+STARTS_FROM = {f"{task}{eyes}": f"{task}-plain{eyes}" for task, eyes in PAIRS}
+ARMS = PLAIN | DISTRACTED

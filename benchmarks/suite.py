@@ -1,0 +1,111 @@
+"""docs/distracting-suite.md with its plots, from the runs in benchmarks/results/suite alone.
+
+Run it: python benchmarks/suite.py [--measure [TASK ...]]
+
+--measure first runs what is slow and depends on the trained policies, of these tasks or of all: controls, returns
+before the backgrounds of training, what they attend to, and films.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from report import DOCS, markdown, write
+from runs import EPISODES, Runs, attended_table, controls_table, frames_of
+from studies.suite import ARMS, EVALUATE_WITH, SEEDS, STARTS_FROM, TASKS
+
+from iap.experiments.attended import attended
+from iap.experiments.config import fitted_to_env
+from iap.experiments.controls import run_controls
+from iap.experiments.evaluate import evaluate, find_policy, job_of
+from iap.experiments.reports import write_json
+from iap.policies import describe
+from iap.rollouts import LocalPool
+
+RUNS = Runs("suite", SEEDS, {})
+IMAGES = DOCS / "images"
+ATTENDED_EPISODES = 10
+FILM_SEED, FILM_STEPS, FILM_EVERY = 1, 120, 2
+EYES = ("", "-cnn", "-blind")
+
+
+def trained() -> list[str]:
+    """The tasks that have a trained policy."""
+    return [task for task in TASKS if RUNS.of(task)]
+
+
+def measure(task: str) -> None:
+    """Controls and attended things of a task's best policy, and its return before the backgrounds of training."""
+    path, blind = str(RUNS.best_of(task)), f"{task}-blind"
+    policy, _ = find_policy(path, env_options=EVALUATE_WITH)
+    eyeless = find_policy(str(RUNS.best_of(blind)), env_options=EVALUATE_WITH)[0] if RUNS.of(blind) else None
+    rows = run_controls(policy, LocalPool, EPISODES, blind=eyeless, report=print)
+    write_json(rows, RUNS.folder / f"controls-{task}.json")
+    write_json(attended(policy, ATTENDED_EPISODES), RUNS.folder / f"attended-{task}.json")
+    as_trained, _ = find_policy(path)
+    with LocalPool(job_of(as_trained)) as pool:
+        write_json(evaluate(as_trained, pool, EPISODES, seed=0), RUNS.folder / f"training-{task}.json")
+    frames = frames_of(policy, FILM_SEED, FILM_STEPS)[::FILM_EVERY]
+    small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in frames]
+    small[0].save(IMAGES / f"{task}.gif", save_all=True, append_images=small[1:], duration=80, loop=0)
+
+
+def arms() -> str:
+    """Returns of all arms before held-out backgrounds, task by task."""
+    lines = []
+    for task in trained():
+        for arm in (task + eyes for eyes in EYES if RUNS.of(task + eyes)):
+            parts = describe(fitted_to_env(ARMS[arm]).policy)
+            each = ", ".join(f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in RUNS.returns_of(arm))
+            lines.append([arm, parts.parts.get("vision", 0), parts.total, budget(arm), each])
+    return markdown(["policy", "vision", "all", "episodes of training", "return of each seed"], lines)
+
+
+def budget(arm: str) -> int:
+    """How many episodes the best seed's run had, with those of the run that it started from."""
+    episodes = RUNS.metrics_of(arm)[-1]["episodes"]
+    return episodes + (budget(STARTS_FROM[arm]) if arm in STARTS_FROM else 0)
+
+
+def generalisation() -> str:
+    """Each task's best policy before both kinds of backgrounds."""
+    lines = []
+    for task in trained():
+        seen, unseen = RUNS.read(f"training-{task}.json"), RUNS.read(f"controls-{task}.json")[0]
+        returns = [f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in (seen, unseen)]
+        lines.append([task, *returns, f"{unseen['mean'] / seen['mean']:.0%}"])
+    return markdown(["task", "backgrounds of training", "held-out backgrounds", "ratio"], lines)
+
+
+def per_task(file: str, table) -> str:
+    """A table for each task with a trained policy."""
+    return "\n".join(f"### {task}\n\n{table(RUNS.read(f'{file}-{task}.json'))}" for task in trained())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", nargs="*", metavar="TASK")
+    asked = parser.parse_args().measure
+    for task in [] if asked is None else asked or trained():
+        measure(task)
+    RUNS.plot({arm: arm for arm in map(str, trained())}, IMAGES / "suite-curves.png")
+    missing = ", ".join(task for task in TASKS if task not in trained())
+    write(
+        "distracting-suite.md",
+        episodes=EPISODES,
+        arms=arms(),
+        missing=f"Not learnt yet: {missing}." if missing else "",
+        generalisation=generalisation(),
+        controls=per_task("controls", controls_table),
+        attended=per_task("attended", attended_table),
+        attended_episodes=ATTENDED_EPISODES,
+        films="\n".join(f"![{task}, attended patches in red](images/{task}.gif)" for task in trained()),
+    )
+
+
+if __name__ == "__main__":
+    main()
