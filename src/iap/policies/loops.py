@@ -78,9 +78,7 @@ def glance(image, ranking, keep, soft, pooling):
     chosen = best_first(scores, keep)
     shares = above_least(scores, chosen) if soft else np.ones(keep)
     _, _, centres, scale, shift, head_weights, head_biases = pooling
-    readout = pool_patches(
-        image, chosen, shares, patch, stride, centres, scale, shift, head_weights, head_biases
-    )
+    readout = pool_patches(image, chosen, shares, patch, stride, centres, scale, shift, head_weights, head_biases)
     return readout, scores, chosen
 
 

@@ -108,10 +108,15 @@ class MirroredPolicy:
         self, state: TwoStates, image: np.ndarray, sensors: np.ndarray
     ) -> tuple[Float[np.ndarray, " k"], TwoStates, Attention]:
         """`act`, where it is."""
-        here, there, hold_steps, action, seen = look_both(*self._glance(image), sensors, *self._commanding)
-        looks, hold = state.here.looks + 1, hold_steps - 1
-        after = TwoStates(_after(state.here, *here, looks, hold), _after(state.there, *there, looks, hold))
-        return action, after, Attention(*seen, *self._patches)
+        inputs, inputs_there, latent, latent_there, steps, action, scores, chosen = look_both(
+            self._glance(image), sensors, *self._commanding
+        )
+        looks, hold = state.here.looks + 1, steps - 1
+        after = TwoStates(
+            _after(state.here, inputs, latent, looks, hold),
+            _after(state.there, inputs_there, latent_there, looks, hold),
+        )
+        return action, after, Attention(scores, chosen, *self._patches)
 
 
 def _after(state: State, inputs: np.ndarray, latent: np.ndarray, looks: int, hold: int) -> State:

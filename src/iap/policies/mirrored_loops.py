@@ -63,8 +63,22 @@ def in_turns(here, there, columns):
 
 @njit(error_model="numpy", cache=True)
 def follow_both(
-    here, there, latent, latent_there, sensors, features, mean, scale, clip, weight, bias,
-    places, signs, offsets, action_places, action_signs,
+    here,
+    there,
+    latent,
+    latent_there,
+    sensors,
+    features,
+    mean,
+    scale,
+    clip,
+    weight,
+    bias,
+    places,
+    signs,
+    offsets,
+    action_places,
+    action_signs,
 ):
     """`follow` in both worlds: what is received in each, and the one action."""
     inputs, action = follow(here, features, sensors, mean, scale, clip, latent, weight, bias)
@@ -74,22 +88,20 @@ def follow_both(
 
 
 @njit(error_model="numpy", cache=True)
-def look_both(image, ranking, keep, soft, pooling, sensors, normaliser, levels, mirror):
-    """`glance` and `command` in both worlds: what comes of each, the one action, and the attention of both.
+def look_both(seen, sensors, normaliser, levels, mirror):
+    """`glance` and `command` in both worlds.
 
-    Of each world there is what is received, and the command; then for how many steps both hold.
+    What is received in each, the command in each, for how many steps both hold, the one action, and the attention of
+    both: their scores together, and what is chosen in one or the other.
     """
+    image, ranking, keep, soft, pooling = seen
     places, signs, offsets, action_places, action_signs = mirror
     readout, scores, chosen = glance(image, ranking, keep, soft, pooling)
     inputs, latent, hold, action = command(readout, sensors, normaliser, levels)
     readout_there, scores_there, chosen_there = glance(flipped(image), ranking, keep, soft, pooling)
     felt = in_mirror(sensors, places, signs, offsets)
     inputs_there, latent_there, hold_there, action_there = command(readout_there, felt, normaliser, levels)
-    columns = ranking[5].shape[1]
-    return (
-        (inputs, latent),
-        (inputs_there, latent_there),
-        (hold + hold_there) // 2,
-        mean_with_mirrored(action, action_there, action_places, action_signs),
-        (sum_with_mirrored(scores, scores_there, columns), in_turns(chosen, chosen_there, columns)),
-    )
+    both = mean_with_mirrored(action, action_there, action_places, action_signs)
+    columns = ranking[5].shape[1]  # of patches: there is a share of each
+    scores, chosen = sum_with_mirrored(scores, scores_there, columns), in_turns(chosen, chosen_there, columns)
+    return inputs, inputs_there, latent, latent_there, (hold + hold_there) // 2, both, scores, chosen
