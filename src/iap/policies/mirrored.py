@@ -56,10 +56,10 @@ class MirroredPolicy:
         self._mirror_sensors = sensors = SignedOrder(spec.mirror.sensors, spec.mirror.offsets)
         self._mirror_action = action = SignedOrder(spec.mirror.actions)
         # What a step takes that is one compiled call for both worlds; nothing if it is more than that.
-        policy, mirror = self._policy, (sensors.places, sensors.signs, sensors.offsets, action.places, action.signs)
-        level, vision = policy.level, policy.vision
+        mirror = sensors.places, sensors.signs, sensors.offsets, action.places, action.signs
+        policy, level, vision = self._policy, self._policy.level, self._policy.vision
         if level.follows is not None:
-            self._following = policy.features_size, *policy.normal, *level.follows, *mirror
+            self._following = policy.features_size, policy.normal, level.follows, mirror
         if level.commands is not None and isinstance(vision, Ranker) and vision.glances and policy.forgets:
             self._glance, self._patches = vision.glance, (vision.grid, vision.patch, vision.stride)
             self._commanding = policy.normal, level.commands, mirror

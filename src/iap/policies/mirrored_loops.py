@@ -62,25 +62,10 @@ def in_turns(here, there, columns):
 
 
 @njit(error_model="numpy", cache=True)
-def follow_both(
-    here,
-    there,
-    latent,
-    latent_there,
-    sensors,
-    features,
-    mean,
-    scale,
-    clip,
-    weight,
-    bias,
-    places,
-    signs,
-    offsets,
-    action_places,
-    action_signs,
-):
+def follow_both(here, there, latent, latent_there, sensors, features, normaliser, low, mirror):
     """`follow` in both worlds: what is received in each, and the one action."""
+    (mean, scale, clip), (weight, bias) = normaliser, low
+    places, signs, offsets, action_places, action_signs = mirror
     inputs, action = follow(here, features, sensors, mean, scale, clip, latent, weight, bias)
     felt = in_mirror(sensors, places, signs, offsets)
     inputs_there, action_there = follow(there, features, felt, mean, scale, clip, latent_there, weight, bias)
