@@ -120,7 +120,8 @@ def speed() -> str:
     return (
         f"Processor time of 500 steps (10 s) with {rows['looks']:.0f} looks, one core, median of {rows['episodes']} "
         f"episodes, from `python benchmarks/episode_profile.py zoo:obstacle-course`: {rows['episodes_per_second']:.1f} "
-        f"full episodes a second.\n\n{table}"
+        f"full episodes a second, {1 - rows['policy_ms'] / rows['whole_ms']:.0%} of what the bare environment does "
+        f"with the same actions and looks.\n\n{table}"
     )
 
 

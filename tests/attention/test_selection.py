@@ -50,6 +50,15 @@ def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
         assert chosen.dtype == np.int64
 
 
+@pytest.mark.parametrize("keep", [1, 16, 32])
+@pytest.mark.parametrize("levels", [3, 40, 10_000])
+@pytest.mark.parametrize("count", [127, 1024, 5000])
+def test_of_an_image_with_many_patches_the_same_are_chosen(keep, levels, count):
+    scores = np.random.default_rng(0).integers(-levels, levels, count).astype(np.float32)
+    for ordered in (scores, np.sort(scores), np.sort(scores)[::-1].copy()):
+        np.testing.assert_array_equal(top_of_image(ordered, keep), top(ordered[None], keep)[0])
+
+
 @pytest.mark.parametrize("keep", [1, 5, 40, 50])
 @pytest.mark.parametrize("place", [0, 30, 49])
 def test_a_score_that_is_no_number_is_found_wherever_it_is(keep, place):

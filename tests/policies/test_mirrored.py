@@ -1,7 +1,25 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from policy_cases import some_theta
 
-from iap.policies import CNN, LSTM, Linear, Mirror, Policy, PolicySpec, Rank, TwoLevel, init, policy_of
+from iap.attention import ReLU, Softmax
+from iap.policies import (
+    CNN,
+    LSTM,
+    MLP,
+    Linear,
+    Mirror,
+    Normaliser,
+    Policy,
+    PolicySpec,
+    Rank,
+    TwoLevel,
+    init,
+    policy_of,
+    unflatten,
+)
 from iap.policies.mirrored import SignedOrder
 
 # roll (odd), two sides that change places, a phase that runs from 1 down
@@ -20,6 +38,25 @@ SPECS = {
     "cnn": spec_of(vision=CNN(((4, 4, 2),))),
     "lstm": spec_of(vision=Rank(patch=4, stride=4), controller=LSTM(4)),
     "two levels": spec_of(vision=Rank(patch=2, stride=2), level=TwoLevel(senses=False)),
+}
+
+POOLED = Rank(patch=1, stride=1, kernel=ReLU(), order="pooled", bias=True)
+COMMANDED = spec_of(vision=POOLED, level=TwoLevel(senses=False))
+TWO_LEVELS = {
+    "pooled": COMMANDED,
+    "pooled, feeling": replace(COMMANDED, level=TwoLevel(latent=3)),
+    "pooled patches": replace(COMMANDED, vision=replace(POOLED, patch=4, stride=3, soft=True, placed=True)),
+    "pooled queries": replace(COMMANDED, vision=replace(POOLED, learn_pooling=True)),
+    "many kept": replace(COMMANDED, vision=replace(POOLED, keep=40)),
+    "sampled": replace(COMMANDED, vision=replace(POOLED, select="sample")),
+    "softmax": replace(COMMANDED, vision=replace(POOLED, kernel=Softmax(projections=4))),
+    "stored keys": replace(COMMANDED, keys_every=2),
+    "frames": replace(COMMANDED, frames=2),
+    "anchored": replace(COMMANDED, anchored=True),
+    "changes": replace(COMMANDED, changes=True),
+    "deep high level": replace(COMMANDED, controller=MLP((3,))),
+    "deep low level": replace(COMMANDED, level=TwoLevel(low=MLP((3,)))),
+    "cnn": replace(COMMANDED, vision=CNN(((4, 4, 2),))),
 }
 
 
@@ -92,6 +129,45 @@ def test_both_worlds_look_at_the_same_steps():
         _, state, _ = policy.act(state, given)
     assert wanted[0]
     assert not all(wanted)
+
+
+@pytest.mark.parametrize("kind", TWO_LEVELS)
+@pytest.mark.parametrize("as_floats", [False, True])
+def test_it_does_what_a_policy_does_in_each_world(kind, as_floats):
+    """However many of its steps are one compiled call for both worlds."""
+    spec = TWO_LEVELS[kind]
+    params = unflatten(spec, some_theta(spec, 4) / 4)  # so that holds are neither all short nor all long
+    gathered = Normaliser.of(np.random.default_rng(1).standard_normal((9, spec.inputs_size)))
+    both, one = policy_of(spec, params, gathered), Policy(spec, params, gathered)
+    state, here, there = both.begin(3), one.begin(3), one.begin(3)
+    for seen in observations(5):
+        observation = seen | {"image": (seen["image"] / 255).astype(np.float32)} if as_floats else seen
+        action, state, attention = both.act(state, observation)
+        action_here, here, seen_here = one.act(here, observation)
+        action_there, there, seen_there = one.act(there, mirrored(observation))
+        hold = (here.hold + there.hold) // 2
+        here, there = here._replace(hold=hold), there._replace(hold=hold)
+        np.testing.assert_array_equal(action, (action_here + SignedOrder(MIRROR.actions)(action_there)) / 2)
+        for ours, theirs in zip((*state.here, *state.there), (*here, *there), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        if seen_here is None or seen_there is None or attention is None:
+            assert attention is seen_here is seen_there is None
+        else:
+            columns = seen_here.grid.columns
+            rows, places = np.divmod(seen_there.chosen, columns)
+            assert set(attention.chosen) == {*seen_here.chosen, *(rows * columns + columns - 1 - places)}
+            assert attention[2:] == seen_here[2:]
+            scores = seen_there.scores.reshape(-1, columns)[:, ::-1].ravel()
+            np.testing.assert_array_equal(attention.scores, seen_here.scores + scores)
+    assert 1 < state.here.looks < STEPS
+
+
+@pytest.mark.parametrize("wrong", [{"image": None}, {"image": np.zeros((8, 8, 3), np.uint8)}, {"sensors": np.zeros(3)}])
+def test_an_observation_of_another_kind_is_refused(wrong):
+    policy = policy_of(COMMANDED, init(COMMANDED, 0))
+    [observation, *_] = observations()
+    with pytest.raises((TypeError, ValueError), match=f"{next(iter(wrong))} must be"):
+        policy.act(policy.begin(), observation | wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"sensors": (1, 1)}, {"sensors": (0, 1)}, {"actions": (2, 3)}])

@@ -8,6 +8,7 @@ of the column, shrink to one share a row and one a column.
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -81,15 +82,10 @@ class FusedRanker:
         return self._x[KEYS].copy()
 
     def _ranked(self, image: np.ndarray, keys: np.ndarray | None) -> list[Binary]:
+        if keys is None and self.in_one_go:
+            image, arguments = self.prepare(image)
+            return [Binary(*rank_image_relu(image, *arguments))]
         image = self._check(image)
-        if keys is None and self._in_one_go:
-            folded = self._bytes if image.dtype == BYTES else self._floats
-            x = self._x.reshape(-1, self.grid.patches)
-            shares = folded.row_shares, self._column_shares
-            ranked = rank_image_relu(
-                image, self.patch, self.stride, self._steps, folded.weights, *shares, x, self._pooling
-            )
-            return [Binary(*ranked)]
         if keys is None:
             self._project(image, QUERIES, KEYS)
         else:
@@ -112,10 +108,27 @@ class FusedRanker:
             raise ValueError(f"image holds values too large for float32 scores, up to {np.abs(image).max()}")
         return image
 
-    @cached_property
-    def _in_one_go(self) -> bool:
+    @property
+    def in_one_go(self) -> bool:
         """Whether one compiled call does it all: the usual case, in which the calls would take as long as the work."""
         return isinstance(self.kernel, ReLU) and self.heads is None and not self.normalise_rows
+
+    def prepare(self, image: np.ndarray) -> tuple[np.ndarray, tuple[Any, ...]]:
+        """The image, checked, and what `rank_image_relu` takes beside it, for who has a loop of his own around that."""
+        image = self._check(image)
+        return image, self._byte_arguments if image.dtype == BYTES else self._float_arguments
+
+    @cached_property
+    def _byte_arguments(self) -> tuple[Any, ...]:
+        return self._arguments(self._bytes)
+
+    @cached_property
+    def _float_arguments(self) -> tuple[Any, ...]:
+        return self._arguments(self._floats)
+
+    def _arguments(self, folded: Pixels) -> tuple[Any, ...]:
+        shares, x = (folded.row_shares, self._column_shares), self._x.reshape(-1, self.grid.patches)
+        return self.patch, self.stride, self._steps, folded.weights, *shares, x, self._pooling
 
     @cached_property
     def _steps(self) -> tuple[int, ...]:

@@ -3,25 +3,47 @@
 import numpy as np
 from numba import njit
 
+BLOCKS_A_PATCH = 4  # that is kept
+SHORTEST_BLOCK = 8
+
 
 @njit(cache=True)
 def best_first(scores, keep):
     """The indices of the `keep` largest of `scores`, best first, of equals the first; `keep` is at most their number.
 
-    The best so far are kept in order: few of the scores that pass by ever enter.
+    The largest of each block of scores come first: `keep` of them set a bar that few scores reach, and those are kept
+    in order while they pass by.
     """
+    if np.isnan(scores).any():
+        raise ValueError("scores must not hold NaN")
+    length = max(SHORTEST_BLOCK, len(scores) // (BLOCKS_A_PATCH * keep))
+    peaks = _peaks(scores, length)
+    bar = np.sort(peaks)[-keep] if len(peaks) >= keep else -np.inf
     best, chosen = np.empty(keep, scores.dtype), np.empty(keep, np.int64)
     held = 0
-    for index in range(len(scores)):
-        score = scores[index]
-        if held == keep and score <= best[keep - 1]:
+    for block in range(len(peaks)):
+        if peaks[block] < bar:
             continue
-        if np.isnan(score):
-            raise ValueError("scores must not hold NaN")
-        held = min(held + 1, keep)
-        place = held - 1
-        while place > 0 and best[place - 1] < score:
-            best[place], chosen[place] = best[place - 1], chosen[place - 1]
-            place -= 1
-        best[place], chosen[place] = score, index
+        for index in range(block * length, min((block + 1) * length, len(scores))):
+            score = scores[index]
+            if score < bar or (held == keep and score <= best[keep - 1]):
+                continue
+            held = min(held + 1, keep)
+            place = held - 1
+            while place > 0 and best[place - 1] < score:
+                best[place], chosen[place] = best[place - 1], chosen[place - 1]
+                place -= 1
+            best[place], chosen[place] = score, index
     return chosen
+
+
+@njit(fastmath={"nnan", "nsz"}, cache=True)
+def _peaks(scores, length):
+    """The largest of each block of scores."""
+    peaks = np.empty(-(-len(scores) // length), scores.dtype)
+    for block in range(len(peaks)):
+        peak = scores[block * length]
+        for index in range(block * length, min((block + 1) * length, len(scores))):
+            peak = max(peak, scores[index])
+        peaks[block] = peak
+    return peaks

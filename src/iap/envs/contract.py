@@ -110,7 +110,15 @@ def action_map(space: spaces.Space) -> Callable[[Float[np.ndarray, " k"]], Any]:
             action.append(lowest if value < lowest else highest if value > highest else value)
         return np.array(action, space.dtype).reshape(space.shape)
 
-    return stretch
+    def leave(raw: Float[np.ndarray, " k"]) -> np.ndarray:
+        if raw.dtype != space.dtype or raw.shape != space.shape:
+            return stretch(raw)
+        for x in raw.tolist():
+            if not -1 <= x <= 1:  # NaN is not, either
+                return stretch(raw)
+        return raw
+
+    return leave if (low == -1).all() and (high == 1).all() else stretch
 
 
 def _largest(space: spaces.Discrete, raw: Float[np.ndarray, " k"]) -> np.integer:

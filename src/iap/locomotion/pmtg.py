@@ -95,7 +95,7 @@ class TrajectoryGenerator:
         amplitude = gait.amplitude_rad if amplitude_rad is None else amplitude_rad
         lift = gait.lift_rad if lift_rad is None else lift_rad
         height = gait.height_rad if height_rad is None else height_rad
-        return _angles(self.phases(), self._pose, amplitude, lift, height, steering)
+        return _angles(self.turn, self._leg_turns, self._stance_turns, self._pose, amplitude, lift, height, steering)
 
     def phases(self) -> Float[np.ndarray, " 4"]:
         """The phase of each leg, in radians; the first half is stance, however long it takes."""
@@ -117,8 +117,8 @@ def _phases(turn, legs, stance):
 
 
 @njit(cache=True)
-def _angles(phases, pose, amplitude, lift, height, steering):
-    angles = pose.copy()
+def _angles(turn, legs, stance, pose, amplitude, lift, height, steering):
+    phases, angles = _phases(turn, legs, stance), pose.copy()
     for leg in range(len(phases)):
         cos, sin = math.cos(phases[leg]), math.sin(phases[leg])
         stride = 1 - STEERING_STRIDE * steering if IS_LEFT[leg] else 1 + STEERING_STRIDE * steering

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from iap.policies.controllers import NO_MEMORY, Feedforward, controller_of
+from iap.policies.controllers import NO_MEMORY, Feedforward, Recurrent, controller_of
 from iap.policies.specs import PolicySpec
 from iap.policies.state import State
 from iap.policies.trees import Params
@@ -23,7 +23,7 @@ class Decision(NamedTuple):
 class OneLevel:
     """The controller acts at every step; the image is looked at every so many."""
 
-    follows = None
+    follows = commands = None
 
     def __init__(self, spec: PolicySpec, params: Params) -> None:
         self._controller = controller_of(params.controller)
@@ -48,10 +48,10 @@ class TwoLevels:
         self._longest_hold = spec.level.longest_hold
         self._features_size, self._high_inputs_size = spec.features_size, spec.controller_inputs_size
         self.begin = self._high.begin
-        # the one layer that acts on a command and the sensors, if there is but one: most steps are no more than that
-        self.follows = (
-            self._low.layers[0] if isinstance(self._low, Feedforward) and len(self._low.layers) == 1 else None
-        )
+        # The layers of `loops.follow` and `loops.command`, where a level is but one: most steps are no more than that.
+        high, low = _only_layer(self._high), _only_layer(self._low)
+        self.follows = low
+        self.commands = high and low and (self._high_inputs_size, *high, self._longest_hold, *low)
 
     def decide(self, inputs: Float[np.ndarray, " d"], state: State) -> Decision:
         """The action of this step, under the command held or a new one."""
@@ -61,6 +61,10 @@ class TwoLevels:
             latent, hold = command_of(outputs, self._longest_hold)
         action, _ = self._low(np.concatenate([latent, inputs[self._features_size :]]), NO_MEMORY)
         return Decision(action, hidden, latent, hold - 1)
+
+
+def _only_layer(controller: Feedforward | Recurrent) -> tuple[np.ndarray, np.ndarray] | None:
+    return controller.layers[0] if isinstance(controller, Feedforward) and len(controller.layers) == 1 else None
 
 
 class Command(NamedTuple):

@@ -9,6 +9,9 @@ import math
 import numpy as np
 from numba import njit
 
+from iap.attention.fused_loops import rank_image_relu
+from iap.attention.selection_loops import best_first
+
 MOMENTS = 6  # a head: centroid (2), second moments about it (3), mass (1)
 
 
@@ -78,6 +81,18 @@ def above_least(scores, chosen):
 
 
 @njit(error_model="numpy", cache=True)
+def glance(image, ranking, keep, soft, pooling):
+    """All that becomes of an image: the readout, the scores of all patches, and the patches chosen, best first."""
+    patch, stride, steps, weights, row_shares, column_shares, x, query_weights = ranking
+    scores, _ = rank_image_relu(image, patch, stride, steps, weights, row_shares, column_shares, x, query_weights)
+    chosen = best_first(scores, keep)
+    shares = above_least(scores, chosen) if soft else np.ones(keep)
+    _, _, centres, scale, shift, head_weights, head_biases = pooling
+    readout = pool_patches(image, chosen, shares, patch, stride, centres, scale, shift, head_weights, head_biases)
+    return readout, scores, chosen
+
+
+@njit(error_model="numpy", cache=True)
 def fill_features(readout, before, features):
     """Fill `features` with the readout, then its differences to those before, then zeros where there is none yet."""
     size = len(readout)
@@ -111,51 +126,6 @@ def receive(features, sensors, mean, scale, clip):
     return inputs, normalise(inputs, mean, scale, clip)
 
 
-@njit(error_model="numpy", cache=True)
-def flipped(image):
-    """An image with left and right exchanged."""
-    out = np.empty_like(image)
-    rows, columns, channels = image.shape
-    for y in range(rows):
-        for x in range(columns):
-            for c in range(channels):
-                out[y, x, c] = image[y, columns - 1 - x, c]
-    return out
-
-
-@njit(error_model="numpy", cache=True)
-def in_mirror(x, places, signs, offsets):
-    """A vector in the mirror: numbers change places, signs, and what they are counted from."""
-    out = np.empty(len(places), np.float32)
-    for i in range(len(places)):
-        out[i] = x[places[i]] * signs[i] + offsets[i]
-    return out
-
-
-@njit(error_model="numpy", cache=True)
-def mean_with_mirrored(here, there, places, signs):
-    """The mean of a vector and of the mirror image of another."""
-    out = np.empty(len(here), np.float32)
-    for i in range(len(here)):
-        out[i] = (here[i] + there[places[i]] * signs[i]) / 2
-    return out
-
-
-@njit(error_model="numpy", cache=True)
-def in_turns(here, there, columns):
-    """Patches chosen in this world and in the mirrored one, in turns and in this one's places, each once."""
-    out = np.empty(len(here) + len(there), np.int64)
-    count = 0
-    for i in range(len(out)):
-        index = here[i // 2] if i % 2 == 0 else there[i // 2]
-        if i % 2 == 1:
-            index += columns - 1 - 2 * (index % columns)
-        if index not in out[:count]:
-            out[count] = index
-            count += 1
-    return out[:count]
-
-
 @njit(fastmath={"contract", "reassoc"}, error_model="numpy", cache=True)
 def tanh_layer(weight, bias, x):
     """tanh(weight·x + bias)."""
@@ -169,10 +139,31 @@ def tanh_layer(weight, bias, x):
 
 
 @njit(error_model="numpy", cache=True)
+def obey(command, sensors, weight, bias):
+    """What a layer makes of a command and the normalised sensors."""
+    x = np.empty(len(command) + len(sensors), np.float32)
+    x[: len(command)] = command
+    x[len(command) :] = sensors
+    return tanh_layer(weight, bias, x)
+
+
+@njit(error_model="numpy", cache=True)
 def follow(before, features, sensors, mean, scale, clip, command, weight, bias):
     """A step under a command: what is received with the features of before, and what a layer makes of the rest."""
     inputs, normal = receive(before[:features], sensors, mean, scale, clip)
-    x = np.empty(len(command) + len(sensors), np.float32)
-    x[: len(command)] = command
-    x[len(command) :] = normal[features:]
-    return inputs, tanh_layer(weight, bias, x)
+    return inputs, obey(command, normal[features:], weight, bias)
+
+
+@njit(error_model="numpy", cache=True)
+def command(features, sensors, normaliser, levels):
+    """A step with a new command: what is received, the command, for how many steps it holds, and the action.
+
+    `levels` are two layers; the last number that the high one gives tells how long, as in `levels.command_of`.
+    """
+    mean, scale, clip = normaliser
+    high_inputs, high_weight, high_bias, longest_hold, low_weight, low_bias = levels
+    inputs, normal = receive(features, sensors, mean, scale, clip)
+    outputs = tanh_layer(high_weight, high_bias, normal[:high_inputs])
+    latent, share = outputs[:-1].copy(), (np.float64(outputs[-1]) + 1) / 2
+    action = obey(latent, normal[len(features) :], low_weight, low_bias)
+    return inputs, latent, 1 + round(share * (longest_hold - 1)), action

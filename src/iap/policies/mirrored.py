@@ -6,9 +6,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from iap.policies.loops import flipped, in_mirror, in_turns, mean_with_mirrored
+from iap.policies.mirrored_loops import (
+    flipped,
+    follow_both,
+    in_mirror,
+    in_turns,
+    look_both,
+    mean_with_mirrored,
+    sum_with_mirrored,
+)
 from iap.policies.normaliser import Normaliser
 from iap.policies.policy import Policy
+from iap.policies.rankers import Ranker
 from iap.policies.specs import PolicySpec
 from iap.policies.state import Actor, Attention, State
 from iap.policies.trees import Params
@@ -33,6 +42,9 @@ class MirroredPolicy:
     everything twice, and θ is as short as without.
     """
 
+    _following: tuple[Any, ...] = ()
+    _commanding: tuple[Any, ...] = ()
+
     def __init__(self, spec: PolicySpec, params: Params, normaliser: Normaliser | None = None) -> None:
         assert spec.mirror is not None
         told, needed = (len(spec.mirror.sensors), len(spec.mirror.actions)), (spec.sensors, spec.actions)
@@ -41,8 +53,17 @@ class MirroredPolicy:
         self.spec = spec
         self._policy = Policy(spec, params, normaliser)
         self.inputs_size = self._policy.inputs_size
-        self._mirror_sensors = SignedOrder(spec.mirror.sensors, spec.mirror.offsets)
-        self._mirror_action = SignedOrder(spec.mirror.actions)
+        self._mirror_sensors = sensors = SignedOrder(spec.mirror.sensors, spec.mirror.offsets)
+        self._mirror_action = action = SignedOrder(spec.mirror.actions)
+        # What a step takes that is one compiled call for both worlds; nothing if it is more than that.
+        mirror = sensors.places, sensors.signs, sensors.offsets, action.places, action.signs
+        policy, level, vision = self._policy, self._policy.level, self._policy.vision
+        if level.follows is not None:
+            self._following = policy.features_size, policy.normal, level.follows, mirror
+        of_one_image = policy.forgets and not spec.changes
+        if level.commands is not None and isinstance(vision, Ranker) and vision.glances and of_one_image:
+            self._glance, self._patches = vision.glance, (vision.grid, vision.patch, vision.stride)
+            self._commanding = policy.normal, level.commands, mirror
 
     def begin(self, seed: int = 0) -> TwoStates:
         """The states at the start of an episode."""
@@ -56,16 +77,51 @@ class MirroredPolicy:
         self, state: TwoStates, observation: Mapping[str, Any]
     ) -> tuple[Float[np.ndarray, " k"], TwoStates, Attention | None]:
         """The action in [−1, 1], the next states, and what was attended to in both worlds, drawn in this one."""
+        policy, hold = self._policy, state.here.hold
+        if hold > 0 and self._following:
+            return self._follow(state, policy.sensors(observation))
+        if hold == 0 and self._commanding:
+            return self._command(state, policy.image(observation), policy.sensors(observation))
         mirrored = {"sensors": self._mirror_sensors(np.asarray(observation["sensors"], np.float32))}
         if self.wants_image(state) and isinstance(image := observation["image"], np.ndarray):
             mirrored["image"] = flipped(image)
-        action, here, seen = self._policy.act(state.here, observation)
-        action_there, there, seen_there = self._policy.act(state.there, mirrored)
+        action, here, seen = policy.act(state.here, observation)
+        action_there, there, seen_there = policy.act(state.there, mirrored)
         if here.hold != there.hold:  # both look at the same steps, so that an image serves twice
             hold = (here.hold + there.hold) // 2
             here, there = here._replace(hold=hold), there._replace(hold=hold)
         both = mean_with_mirrored(action, action_there, self._mirror_action.places, self._mirror_action.signs)
         return both, TwoStates(here, there), _both(seen, seen_there)
+
+    def _follow(self, state: TwoStates, sensors: np.ndarray) -> tuple[Float[np.ndarray, " k"], TwoStates, None]:
+        """`act`, where the image is not looked at."""
+        here, there = state
+        inputs, inputs_there, action = follow_both(
+            here.inputs, there.inputs, here.latent, there.latent, sensors, *self._following
+        )
+        looks, hold = here.looks, here.hold - 1
+        after = TwoStates(
+            _after(here, inputs, here.latent, looks, hold), _after(there, inputs_there, there.latent, looks, hold)
+        )
+        return action, after, None
+
+    def _command(
+        self, state: TwoStates, image: np.ndarray, sensors: np.ndarray
+    ) -> tuple[Float[np.ndarray, " k"], TwoStates, Attention]:
+        """`act`, where it is."""
+        inputs, inputs_there, latent, latent_there, steps, action, scores, chosen = look_both(
+            self._glance(image), sensors, *self._commanding
+        )
+        looks, hold = state.here.looks + 1, steps - 1
+        after = TwoStates(
+            _after(state.here, inputs, latent, looks, hold),
+            _after(state.there, inputs_there, latent_there, looks, hold),
+        )
+        return action, after, Attention(scores, chosen, *self._patches)
+
+
+def _after(state: State, inputs: np.ndarray, latent: np.ndarray, looks: int, hold: int) -> State:
+    return State(inputs, state.readouts, state.hidden, latent, state.keys, state.image, looks, hold, state.seed)
 
 
 class SignedOrder:
@@ -87,8 +143,8 @@ def _both(here: Attention | None, there: Attention | None) -> Attention | None:
     if here is None or there is None:
         return None
     columns = there.grid.columns
-    mirrored = there.scores.reshape(-1, columns)[:, ::-1].ravel()
-    return here._replace(scores=here.scores + mirrored, chosen=in_turns(here.chosen, there.chosen, columns))
+    scores = sum_with_mirrored(here.scores, there.scores, columns)
+    return here._replace(scores=scores, chosen=in_turns(here.chosen, there.chosen, columns))
 
 
 def policy_of(spec: PolicySpec, params: Params, normaliser: Normaliser | None = None) -> Actor:

@@ -35,37 +35,38 @@ class Policy:
         self.inputs_size = spec.inputs_size
         if len(self.normaliser.mean) != spec.inputs_size:
             raise ValueError(f"normaliser has {len(self.normaliser.mean)} numbers, but inputs have {spec.inputs_size}")
-        self._features_size = spec.features_size
-        self._vision = vision_of(spec, params)
-        self._normal = (self.normaliser if spec.normalise else Normaliser.none(spec.inputs_size)).folded
-        self._level = OneLevel(spec, params) if spec.level is None else TwoLevels(spec, params)
+        self.features_size = spec.features_size
+        self.vision = vision_of(spec, params)
+        self.forgets = spec.frames == 1 and not spec.anchored  # so that a look's readout is all its features
+        self.normal = (self.normaliser if spec.normalise else Normaliser.none(spec.inputs_size)).folded
+        self.level = OneLevel(spec, params) if spec.level is None else TwoLevels(spec, params)
 
     def begin(self, seed: int = 0) -> State:
         """The state at the start of an episode; the seed matters only to a policy that samples its patches."""
         return State(
             inputs=np.zeros(self.inputs_size, np.float32),
             readouts=np.zeros((0, self.spec.readout_size), np.float32),
-            hidden=self._level.begin,
+            hidden=self.level.begin,
             latent=np.zeros(0 if self.spec.level is None else self.spec.level.latent, np.float32),
             seed=require_count("seed", seed, least=0),
         )
 
     def wants_image(self, state: State) -> bool:
         """Whether the next step looks at the image; else it may be stale, missing or None."""
-        return self._vision is not None and state.hold == 0
+        return self.vision is not None and state.hold == 0
 
     def act(
         self, state: State, observation: Mapping[str, Any]
     ) -> tuple[Float[np.ndarray, " k"], State, Attention | None]:
         """The action in [−1, 1], the next state, and what was attended to (None if nothing was looked at)."""
-        if state.hold > 0 and self._level.follows is not None:
+        if state.hold > 0 and self.level.follows is not None:
             inputs, action = follow(
                 state.inputs,
-                self._features_size,
-                self._sensors(observation),
-                *self._normal,
+                self.features_size,
+                self.sensors(observation),
+                *self.normal,
                 state.latent,
-                *self._level.follows,
+                *self.level.follows,
             )
             _, readouts, hidden, latent, keys, image, looks, hold, seed = state
             return action, State(inputs, readouts, hidden, latent, keys, image, looks, hold - 1, seed), None
@@ -75,28 +76,28 @@ class Policy:
             features, readouts = self._remember(readout, readouts)
             looks += 1
         else:
-            features = state.inputs[: self._features_size]
-        inputs, normal = receive(features, self._sensors(observation), *self._normal)
-        action, hidden, latent, hold = self._level.decide(normal, state)
+            features = state.inputs[: self.features_size]
+        inputs, normal = receive(features, self.sensors(observation), *self.normal)
+        action, hidden, latent, hold = self.level.decide(normal, state)
         return action, State(inputs, readouts, hidden, latent, keys, image, looks, hold, state.seed), attention
 
     def _look(self, observation: Mapping[str, Any], state: State) -> tuple[Look, np.ndarray | None]:
         """What comes of looking, and the image to remember if changes are seen."""
-        if self._vision is None:
+        if self.vision is None:
             return BLIND, None
-        image = self._image(observation)
+        image = self.image(observation)
         if not self.spec.changes:
-            return self._vision.look(image, state), None
+            return self.vision.look(image, state), None
         before = image if state.image is None else state.image
-        return self._vision.look(changes(image, before), state), image.copy()  # cameras may draw over their images
+        return self.vision.look(changes(image, before), state), image.copy()  # cameras may draw over their images
 
     def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features: this readout, then its differences to those before; and what to remember of them."""
+        if self.forgets:
+            return readout, before
         if self.spec.anchored:
             return self._remember_from_first(readout, before)
-        if self.spec.frames == 1:
-            return readout, before
-        features = np.empty(self._features_size, np.float32)
+        features = np.empty(self.features_size, np.float32)
         fill_features(readout, before, features)
         newest = readout[None]
         return features, newest if self.spec.frames == 2 else np.concatenate([newest, before[: self.spec.frames - 2]])  # noqa: PLR2004
@@ -104,12 +105,13 @@ class Policy:
     def _remember_from_first(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same, with readouts counted from the episode's first one, which is remembered last."""
         first = before[-1:] if len(before) else readout[None]
-        features = np.empty(self._features_size, np.float32)
+        features = np.empty(self.features_size, np.float32)
         fill_features(readout - first[0], before[:-1] - first, features)
         newest = np.concatenate([readout[None], before[:-1]])[: self.spec.frames - 1]
         return features, np.concatenate([newest, first])
 
-    def _image(self, observation: Mapping[str, Any]) -> np.ndarray:
+    def image(self, observation: Mapping[str, Any]) -> np.ndarray:
+        """The image of an observation, contiguous, if it is what the spec says."""
         image = observation["image"]
         if not isinstance(image, np.ndarray):
             raise TypeError(f"image must be a NumPy array at a step that looks, not {type(image).__name__}")
@@ -124,7 +126,8 @@ class Policy:
             require_finite("image", image)
         return image
 
-    def _sensors(self, observation: Mapping[str, Any]) -> np.ndarray:
+    def sensors(self, observation: Mapping[str, Any]) -> np.ndarray:
+        """The sensors of an observation, if they are as many as the spec says."""
         sensors = np.asarray(observation["sensors"], np.float32)
         if sensors.shape != (self.spec.sensors,):
             raise ValueError(f"sensors must be of shape ({self.spec.sensors},), not {sensors.shape}")

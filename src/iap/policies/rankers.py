@@ -1,5 +1,7 @@
 """Visions that rank patches and keep a few: IAP-rank, and AttentionAgent's."""
 
+from typing import Any
+
 import numpy as np
 
 from iap.attention.exact import exact_scores
@@ -7,9 +9,9 @@ from iap.attention.features import Softmax
 from iap.attention.fused import Layer, fold
 from iap.attention.patches import centres_of
 from iap.attention.positions import Positions
-from iap.attention.selection import sample, top_of_image
+from iap.attention.selection import FEW, sample, top_of_image
 from iap.policies.looking import Look, Projector
-from iap.policies.readout import reader_of
+from iap.policies.readout import Pooled, reader_of
 from iap.policies.sizes import Shape, patches_of
 from iap.policies.state import Attention, State
 from iap.policies.trees import Affine, ExactRankParams, RankParams
@@ -21,7 +23,7 @@ class Ranker:
 
     def __init__(self, vision: Rank, image_shape: Shape, params: RankParams, keys_every: int) -> None:
         self._vision, self._keys_every = vision, keys_every
-        self._grid = patches_of(vision, image_shape)
+        self.grid, self.patch, self.stride = patches_of(vision, image_shape), vision.patch, vision.stride
         self._read = reader_of(vision, image_shape, params)
         pooling = None if params.pooling is None else 1 + params.pooling
         self._fused = fold(
@@ -35,13 +37,21 @@ class Ranker:
             pooling=pooling,
             normalise_rows=vision.normalise_rows,
         )
+        is_plain = keys_every == 1 and vision.select == "top" and vision.keep <= FEW
+        self.glances = is_plain and self._fused.in_one_go and isinstance(self._read, Pooled)
 
     def look(self, image: np.ndarray, state: State) -> Look:
         """Score all patches, keep a few, and read those."""
         scores, keys = self._score(image, state)
         chosen = self._choose(scores, state)
-        attention = Attention(scores, chosen, self._grid, self._vision.patch, self._vision.stride)
+        attention = Attention(scores, chosen, self.grid, self.patch, self.stride)
         return Look(self._read(image, chosen, scores), attention, keys)
+
+    def glance(self, image: np.ndarray) -> tuple[Any, ...]:
+        """The arguments with which `loops.glance` gives what `look` does, if this vision `glances`."""
+        assert isinstance(self._read, Pooled)
+        image, ranking = self._fused.prepare(image)
+        return image, ranking, self._vision.keep, self._vision.soft, self._read.arguments(image)
 
     def _score(self, image: np.ndarray, state: State) -> tuple[np.ndarray, np.ndarray | None]:
         """The scores, and if keys are stored, those that were used: refreshed when it is time."""

@@ -1,6 +1,7 @@
 """Kept patches → numbers: pixels, centres or a projection of each, or a few heads' pool of all."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,7 +20,7 @@ def reader_of(vision: Rank, image_shape: tuple[int, int, int], params: RankParam
     """How this vision reads the patches it keeps."""
     centres = scaled_centres(vision, image_shape)
     if params.heads is not None:
-        return _pooled(vision, params.heads, centres)
+        return Pooled(vision, params.heads, centres)
     cut = _cutter(vision, image_shape)
     parts: dict[str, Cut] = {
         "pixels": cut,
@@ -61,17 +62,23 @@ def _cutter(vision: Rank, image_shape: tuple[int, int, int]) -> Cut:
     return cut
 
 
-def _pooled(vision: Rank, heads: Affine, centres: Float[np.ndarray, "L 2"]) -> Read:
+class Pooled:
     """A few heads, each weighing patches by mean colour, place and score: centroid, second moments, mass, in turn."""
-    patch, stride, pixels = vision.patch, vision.stride, vision.patch**2
-    places, weights, biases = (np.array(x, np.float64) for x in (centres, heads.weight, heads.bias))
-    if not vision.placed:
-        weights = np.hstack([weights, np.zeros((len(weights), CENTRE))])
-    alike = np.ones(vision.keep)
 
-    def read(image: np.ndarray, chosen: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        scale, shift = (1 / (255 * pixels), -0.5) if image.dtype == np.uint8 else (1 / pixels, 0.0)
-        shares = above_least(scores, chosen) if vision.soft else alike
-        return pool_patches(image, chosen, shares, patch, stride, places, scale, shift, weights, biases)
+    def __init__(self, vision: Rank, heads: Affine, centres: Float[np.ndarray, "L 2"]) -> None:
+        patch, pixels = (vision.patch, vision.stride), vision.patch**2
+        places, weights, biases = (np.array(x, np.float64) for x in (centres, heads.weight, heads.bias))
+        if not vision.placed:
+            weights = np.hstack([weights, np.zeros((len(weights), CENTRE))])
+        self.soft, self._alike = vision.soft, np.ones(vision.keep)
+        self._bytes = (*patch, places, 1 / (255 * pixels), -0.5, weights, biases)
+        self._floats = (*patch, places, 1 / pixels, 0.0, weights, biases)
 
-    return read
+    def __call__(self, image: np.ndarray, chosen: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """The readout."""
+        shares = above_least(scores, chosen) if self.soft else self._alike
+        return pool_patches(image, chosen, shares, *self.arguments(image))
+
+    def arguments(self, image: np.ndarray) -> tuple[Any, ...]:
+        """What `pool_patches` takes beside an image such as this, the chosen patches and their shares."""
+        return self._bytes if image.dtype == np.uint8 else self._floats

@@ -312,3 +312,10 @@ def test_an_action_that_is_not_finite_is_refused(course):
     env.reset(seed=0)
     with pytest.raises(ValueError, match="action must be finite"):
         env.step(np.full(17, np.nan))
+
+
+def test_an_action_of_another_length_is_refused(course):
+    env = course()
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action must be of shape \(17,\), not \(5,\)"):
+        env.step(np.zeros(5))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Course:
         """Where the platform begins; the robot starts at x = 0."""
         return -RUN_UP_M
 
-    @property
+    @cached_property
     def end_x_m(self) -> float:
         """Where the platform ends."""
         return max(SHORTEST_PLATFORM_M, max((wall.x_m for wall in self.walls), default=0.0) + RUN_OUT_M)

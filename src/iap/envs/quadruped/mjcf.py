@@ -35,7 +35,7 @@ def build_model_xml(robot: Robot, views: Sequence[View], boxes: int, physics_ste
     root = _Node("mujoco", model=robot.name)
     root.add("compiler", angle="radian", autolimits="true", eulerseq="XYZ", boundmass="0")
     option = root.add("option", timestep=physics_step_s, integrator="implicitfast", iterations=6, ls_iterations=12)
-    option.add("flag", island="disable", midphase="disable")
+    option.add("flag", island="disable", midphase="disable", spring="disable", damper="disable")  # there are none
     _add_looks(root)
     world = root.add("worldbody")
     for i in range(boxes):
