@@ -7,34 +7,39 @@ from iap.experiments.config import Scales, TrainConfig
 from iap.policies.specs import PolicySpec, Rank, TwoLevel
 from iap.rollouts import EnvSpec
 
-POOLED = Rank(
-    patch=1, stride=1, keep=4, d=4, bias=True, kernel=ReLU(), positions=Positions("none"), order="pooled", heads=1
+NEAREST = Rank(
+    patch=1, stride=1, keep=1, d=4, bias=True, kernel=ReLU(), positions=Positions("none"), values=("centres", "pixels")
 )
 
 
-def _on(terrain: str, axes: str) -> TrainConfig:
-    """A run on one terrain, where these axes of footholds are chosen."""
+def _on(terrain: str, axes: str, screen: int, iterations: int) -> TrainConfig:
+    """A run on one terrain, where these axes of footholds are chosen.
+
+    The statistics are kept: those of policies that soon fall are not those of one that walks, and a good draw that is
+    given the latter is a good draw no more.
+    """
     return TrainConfig(
         env=EnvSpec.of(f"iap/{terrain}-v0", footholds=axes, one_foot=True),
         policy=PolicySpec(
             image_shape=(16, 16, 2),
             sensors=9,
             actions=len(axes),
-            vision=POOLED,
+            vision=NEAREST,
             level=TwoLevel(latent=len(axes), longest_hold=1, senses=False),
         ),
-        strategy=SNES(population=16, sigma=0.05),
+        strategy=SNES(population=16, sigma=0.02),
         scales=Scales(vision=1.0, controller=1.0, low=1.0),
-        iterations=8,
-        episodes=4,
-        screen=150,
-        evaluate_every=4,
+        iterations=iterations,
+        episodes=3,
+        screen=screen,
+        keep_statistics=True,
+        evaluate_every=3,
         evaluate_episodes=16,
     )
 
 
 TERRAIN_PRESETS = {
-    "step-stones": _on("StepStones", "x"),
-    "stone-grid": _on("StoneGrid", "xy"),
-    "stairs": _on("Stairs", "xz"),
+    "step-stones": _on("StepStones", "x", screen=150, iterations=6),
+    "stone-grid": _on("StoneGrid", "xy", screen=150, iterations=6),
+    "stairs": _on("Stairs", "xz", screen=150, iterations=6),
 }
