@@ -12,7 +12,7 @@ NEAREST = Rank(
 )
 
 
-def _on(terrain: str, axes: str, screen: int, iterations: int) -> TrainConfig:
+def _on(terrain: str, axes: str, sigma: float, iterations: int) -> TrainConfig:
     """A run on one terrain, where these axes of footholds are chosen.
 
     The statistics are kept: those of policies that soon fall are not those of one that walks, and a good draw that is
@@ -27,11 +27,11 @@ def _on(terrain: str, axes: str, screen: int, iterations: int) -> TrainConfig:
             vision=NEAREST,
             level=TwoLevel(latent=len(axes), longest_hold=1, senses=False),
         ),
-        strategy=SNES(population=16, sigma=0.02),
-        scales=Scales(vision=1.0, controller=1.0, low=1.0),
+        strategy=SNES(population=16, sigma=sigma),
+        scales=Scales(vision=0.5, controller=1.0, low=1.0),
         iterations=iterations,
         episodes=3,
-        screen=screen,
+        screen=100,
         keep_statistics=True,
         evaluate_every=3,
         evaluate_episodes=16,
@@ -39,7 +39,7 @@ def _on(terrain: str, axes: str, screen: int, iterations: int) -> TrainConfig:
 
 
 TERRAIN_PRESETS = {
-    "step-stones": _on("StepStones", "x", screen=150, iterations=6),
-    "stone-grid": _on("StoneGrid", "xy", screen=150, iterations=6),
-    "stairs": _on("Stairs", "xz", screen=150, iterations=6),
+    "step-stones": _on("StepStones", "x", sigma=0.05, iterations=6),
+    "stone-grid": _on("StoneGrid", "xy", sigma=0.1, iterations=12),
+    "stairs": _on("Stairs", "xz", sigma=0.1, iterations=12),
 }
