@@ -25,20 +25,19 @@ from iap.experiments.config import fitted_to_env
 from iap.experiments.controls import run_controls
 from iap.experiments.evaluate import summary
 from iap.experiments.reports import write_json
+from iap.experiments.terrain_presets import TERRAIN_PRESETS
 from iap.policies import Moments, describe
 from iap.rollouts import EnvSpec, Episode, LocalPool
 
 RUNS = Runs("terrain", (0, 1, 2), {})
 IMAGES = DOCS / "images"
-TERRAINS = {"step-stones": "StepStones", "stone-grid": "StoneGrid", "stairs": "Stairs"}
-WALKERS = {"oracle": oracle_action, "Raibert's rule": blind_action}
 WALKS, ATTENDED_EPISODES = 30, 10
 FILM_SEED, FILM_EVERY = EVALUATE_FROM + 3, 2
 
 
 def trained() -> list[str]:
     """The terrains that have a trained policy."""
-    return [name for name in TERRAINS if RUNS.of(name)]
+    return [name for name in TERRAIN_PRESETS if RUNS.of(name)]
 
 
 def measure() -> None:
@@ -49,16 +48,20 @@ def measure() -> None:
         write_json(rows, RUNS.folder / f"controls-{name}.json")
         write_json(attended(policy, ATTENDED_EPISODES, EVALUATE_FROM), RUNS.folder / f"attended-{name}.json")
     walks = [
-        {"terrain": name, "walker": walker} | walk(name, choose)
-        for name in TERRAINS
-        for walker, choose in WALKERS.items()
+        {"terrain": name, "walker": walker} | walk(spec, choose)
+        for name, config in TERRAIN_PRESETS.items()
+        for walker, spec, choose in (
+            ("oracle", EnvSpec.of(config.env.id), oracle_action),
+            ("oracle with the actions of the policy", config.env, oracle_action),
+            ("Raibert's rule", EnvSpec.of(config.env.id), blind_action),
+        )
     ]
     write_json(walks, RUNS.folder / "walkers.json")
 
 
-def walk(name: str, choose: Callable) -> dict:
+def walk(spec: EnvSpec, choose: Callable) -> dict:
     """Episodes of a walker that is no policy, on the terrains that policies are evaluated on."""
-    env = EnvSpec.of(f"iap/{TERRAINS[name]}-v0").make()
+    env = spec.make()
     episodes = []
     for seed in range(EVALUATE_FROM, EVALUATE_FROM + WALKS):
         env.reset(seed=seed)
@@ -88,6 +91,25 @@ def arms() -> str:
     return markdown(["policy", "vision", "all", *SPREAD], lines)
 
 
+def against_others() -> str:
+    """The best policy of each terrain between the best blind one and the oracle."""
+    oracle = {row["terrain"]: row["mean"] for row in RUNS.read("walkers.json") if row["walker"] == "oracle"}
+    lines = []
+    for name in trained():
+        best, blind = (max(result["mean"] for result in RUNS.returns_of(arm)) for arm in (name, f"{name}-blind"))
+        numbers = (best, blind, best / blind, oracle[name], best / oracle[name])
+        lines.append([name, *(f"{number:.2f}" for number in numbers)])
+    return markdown(["terrain", "best policy", "best blind policy", "times blind", "oracle", "share of oracle"], lines)
+
+
+def speed() -> str:
+    """What benchmarks/walking_speed.py measured, a column a terrain."""
+    rows = RUNS.read("speed.json")
+    names = [name for name in rows[0] if name.endswith("_ms")]
+    lines = [[name.removesuffix("_ms").replace("_", " "), *(row[name] for row in rows)] for name in names]
+    return markdown(["milliseconds", *(row["terrain"] for row in rows)], lines)
+
+
 def walkers() -> str:
     """How far walkers come that are not policies."""
     rows = RUNS.read("walkers.json")
@@ -106,19 +128,20 @@ def main() -> None:
     if parser.parse_args().measure:
         measure()
         film()
-    RUNS.plot(
-        {arm: arm for arm in filter(RUNS.of, ARMS) if arm.startswith("step-stones")}, IMAGES / "terrain-curves.png"
-    )
+    for name, ours in {"terrain-curves": ("step-stones",), "terrain-others": ("stone-grid", "stairs")}.items():
+        RUNS.plot({arm: arm for arm in filter(RUNS.of, ARMS) if arm.startswith(ours)}, IMAGES / f"{name}.png")
     missing = ", ".join(arm for arm in ARMS if not RUNS.of(arm))
     write(
         "uneven-terrain.md",
-        preset=ARMS["step-stones"],
+        **{name.replace("-", "_"): preset for name, preset in TERRAIN_PRESETS.items()},
         episodes=EPISODES,
         first_seed=EVALUATE_FROM,
         last_seed=EVALUATE_FROM + EPISODES - 1,
         arms=arms(),
         missing=f"Not trained: {missing}." if missing else "",
+        against_others=against_others(),
         walkers=walkers(),
+        speed=speed(),
         controls=per_terrain("The best policy on", "controls", controls_table),
         attended=per_terrain("Attention on", "attended", attended_table),
         attended_episodes=ATTENDED_EPISODES,

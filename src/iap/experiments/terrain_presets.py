@@ -12,7 +12,7 @@ NEAREST = Rank(
 )
 
 
-def _on(terrain: str, axes: str, sigma: float, iterations: int) -> TrainConfig:
+def _on(terrain: str, axes: str, screen: int, sigma: float, low: float, iterations: int) -> TrainConfig:
     """A run on one terrain, where these axes of footholds are chosen.
 
     The statistics are kept: those of policies that soon fall are not those of one that walks, and a good draw that is
@@ -28,10 +28,10 @@ def _on(terrain: str, axes: str, sigma: float, iterations: int) -> TrainConfig:
             level=TwoLevel(latent=len(axes), longest_hold=1, senses=False),
         ),
         strategy=SNES(population=16, sigma=sigma),
-        scales=Scales(vision=0.5, controller=1.0, low=1.0),
+        scales=Scales(vision=0.5, controller=1.0, low=low),
         iterations=iterations,
         episodes=3,
-        screen=100,
+        screen=screen,
         keep_statistics=True,
         evaluate_every=3,
         evaluate_episodes=16,
@@ -39,7 +39,7 @@ def _on(terrain: str, axes: str, sigma: float, iterations: int) -> TrainConfig:
 
 
 TERRAIN_PRESETS = {
-    "step-stones": _on("StepStones", "x", sigma=0.05, iterations=6),
-    "stone-grid": _on("StoneGrid", "xy", sigma=0.1, iterations=12),
-    "stairs": _on("Stairs", "xz", sigma=0.1, iterations=12),
+    "step-stones": _on("StepStones", "x", screen=100, sigma=0.05, low=1.0, iterations=6),
+    "stone-grid": _on("StoneGrid", "xy", screen=100, sigma=0.1, low=1.0, iterations=12),
+    "stairs": _on("Stairs", "xz", screen=300, sigma=0.05, low=0.1, iterations=12),
 }
