@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from scipy.ndimage import gaussian_filter, maximum_filter, minimum_filter
 
 from iap.envs.camera import load_mujoco
 from iap.envs.contract import make_env
@@ -17,6 +18,7 @@ from iap.envs.quadruped.footstep_task import FootstepTask
 from iap.envs.quadruped.footsteps import ACTIONS, FEELINGS, ON_STAIRS, ON_THE_LEVEL, SENSORS
 from iap.envs.quadruped.ground_cameras import FOOTING
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
+from iap.envs.quadruped.one_foot import footing
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Box
 from iap.envs.quadruped.uneven_terrain import KINDS
@@ -290,6 +292,19 @@ def test_a_window_shows_safe_ground_around_the_place_where_a_foot_would_land(kin
     assert legs == {0, 1, 2, 3}
     assert np.mean(np.array(safe)[of_use]) > 0.9
     assert np.mean(np.array(of_use)[safe]) > 0.6  # on whose other side of an edge nothing is seen, is not told
+
+
+def test_ground_is_of_use_where_it_is_even_all_around():
+    rng = np.random.default_rng(0)
+    points = np.stack(np.meshgrid(np.arange(24) * 0.02, np.arange(32) * 0.02, indexing="ij"), axis=-1)
+    heights = np.where(gaussian_filter(rng.standard_normal((24, 32)), 4) > 0, 0.1, -0.05)
+    landing, toe_m = np.array([0.2, 0.3, 0.06]), 0.03
+    seen = footing(np.concatenate([points, heights[..., None]], axis=-1), landing, toe_m)
+    even = maximum_filter(heights, 5, mode="nearest") == minimum_filter(heights, 5, mode="nearest")
+    assert 0.1 < even.mean() < 0.9
+    away = np.linalg.norm(points - landing[:2], axis=-1)
+    np.testing.assert_allclose(seen[..., 0], np.where(even, heights + toe_m - 0.06 + 0.25, 0), rtol=1e-6)
+    np.testing.assert_allclose(seen[..., 1], np.where(even, np.maximum(0.3 - away, 0), 0), atol=1e-7)
 
 
 def test_a_window_tells_how_high_stairs_are(task):

@@ -6,11 +6,12 @@ feet as they lift off. A body that leans with stairs turns the belly camera forw
 long as that camera still sees where they would land.
 """
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
+from numba import njit
 
 from iap.envs.quadruped.footsteps import AXES, Reach
 from iap.locomotion.walker import Command, Motion, Walker
@@ -103,6 +104,7 @@ def window(turn: Turn, places: Float[np.ndarray, "H W 2"]) -> tuple[Int[np.ndarr
     return rows[:, None], columns
 
 
+@njit(cache=True)
 def footing(
     points: Float[np.ndarray, "H W 3"], landing_m: Float[np.ndarray, " 3"], toe_radius_m: float
 ) -> Float32[np.ndarray, "H W 2"]:
@@ -110,20 +112,19 @@ def footing(
 
     Both are 0 where a foot that misses its place by `MISS_PIXELS` may come to rest at another height: at edges.
     """
-    heights = points[..., 2] + toe_radius_m - landing_m[2]
-    away = np.sqrt(np.square(points[..., :2] - landing_m[:2]).sum(axis=-1))
-    of_use = (_around(heights, np.max) - _around(heights, np.min) < EVEN_M) & (heights > -DROP_M)
-    seen = np.stack([heights + DROP_M, np.maximum(NEAR_LANDING_M - away, 0)], axis=-1)
-    return np.where(of_use[..., None], seen, 0).astype(np.float32)
-
-
-def _around(heights: Float[np.ndarray, "H W"], which: Callable) -> Float[np.ndarray, "H W"]:
-    """The highest or lowest within `MISS_PIXELS` to each side."""
-    for axis in (0, 1):
-        width = [(MISS_PIXELS, MISS_PIXELS) if i == axis else (0, 0) for i in (0, 1)]
-        around = np.pad(heights, width, mode="edge")
-        heights = which(np.lib.stride_tricks.sliding_window_view(around, 2 * MISS_PIXELS + 1, axis=axis), axis=-1)
-    return heights
+    height, width = points.shape[:2]
+    ups = points[..., 2] + toe_radius_m - landing_m[2]
+    seen = np.zeros((height, width, 2), np.float32)
+    for row in range(height):
+        for column in range(width):
+            top, left = max(row - MISS_PIXELS, 0), max(column - MISS_PIXELS, 0)
+            around = ups[top : row + MISS_PIXELS + 1, left : column + MISS_PIXELS + 1]
+            up = ups[row, column]
+            if up > -DROP_M and around.max() - around.min() < EVEN_M:
+                ahead, aside = points[row, column, 0] - landing_m[0], points[row, column, 1] - landing_m[1]
+                seen[row, column, 0] = up + DROP_M
+                seen[row, column, 1] = max(NEAR_LANDING_M - math.sqrt(ahead * ahead + aside * aside), 0.0)
+    return seen
 
 
 def sense_turn(turn: Turn, walker: Walker, motion: Motion) -> Float32[np.ndarray, " 9"]:
