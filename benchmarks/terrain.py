@@ -133,7 +133,8 @@ def main() -> None:
     missing = ", ".join(arm for arm in ARMS if not RUNS.of(arm))
     write(
         "uneven-terrain.md",
-        **{name.replace("-", "_"): preset for name, preset in TERRAIN_PRESETS.items()},
+        preset=TERRAIN_PRESETS["step-stones"],
+        grid=TERRAIN_PRESETS["stone-grid"],
         episodes=EPISODES,
         first_seed=EVALUATE_FROM,
         last_seed=EVALUATE_FROM + EPISODES - 1,

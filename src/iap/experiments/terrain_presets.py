@@ -12,7 +12,7 @@ NEAREST = Rank(
 )
 
 
-def _on(terrain: str, axes: str) -> TrainConfig:
+def _on(terrain: str, axes: str, screen: int, iterations: int) -> TrainConfig:
     """A run on one terrain, where these axes of footholds are chosen.
 
     The statistics are kept: those of policies that soon fall are not those of one that walks, and a good draw that is
@@ -30,9 +30,9 @@ def _on(terrain: str, axes: str) -> TrainConfig:
         ),
         strategy=SNES(population=16, sigma=0.05),
         scales=Scales(vision=0.5, controller=1.0, low=0.1),
-        iterations=4,
+        iterations=iterations,
         episodes=3,
-        screen=100,
+        screen=screen,
         keep_statistics=True,
         evaluate_every=2,
         evaluate_episodes=16,
@@ -40,7 +40,7 @@ def _on(terrain: str, axes: str) -> TrainConfig:
 
 
 TERRAIN_PRESETS = {
-    "step-stones": _on("StepStones", "x"),
-    "stone-grid": _on("StoneGrid", "xy"),
-    "stairs": _on("Stairs", "xz"),
+    "step-stones": _on("StepStones", "x", screen=100, iterations=4),
+    "stone-grid": _on("StoneGrid", "xy", screen=300, iterations=6),
+    "stairs": _on("Stairs", "xz", screen=300, iterations=6),
 }
