@@ -31,7 +31,7 @@ from iap.rollouts import EnvSpec, Episode, LocalPool
 
 RUNS = Runs("terrain", (0, 1, 2), {})
 IMAGES = DOCS / "images"
-WALKS, ATTENDED_EPISODES = 30, 10
+CONTROLLED, WALKS, ATTENDED_EPISODES = 50, 20, 10
 FILM_SEED, FILM_EVERY = EVALUATE_FROM + 3, 2
 
 
@@ -40,13 +40,16 @@ def trained() -> list[str]:
     return [name for name in TERRAIN_PRESETS if RUNS.of(name)]
 
 
-def measure() -> None:
-    """Controls and attended things of the best policies, and how far walkers come that are not policies."""
-    for name in trained():
-        policy, blind = RUNS.policy_of(name), RUNS.policy_of(f"{name}-blind")
-        rows = run_controls(policy, LocalPool, EPISODES, EVALUATE_FROM, blind=blind, report=print)
-        write_json(rows, RUNS.folder / f"controls-{name}.json")
-        write_json(attended(policy, ATTENDED_EPISODES, EVALUATE_FROM), RUNS.folder / f"attended-{name}.json")
+def measure_policy(name: str) -> None:
+    """Controls and attended things of a terrain's best policy."""
+    policy, blind = RUNS.policy_of(name), RUNS.policy_of(f"{name}-blind")
+    rows = run_controls(policy, LocalPool, CONTROLLED, EVALUATE_FROM, blind=blind, report=print)
+    write_json(rows, RUNS.folder / f"controls-{name}.json")
+    write_json(attended(policy, ATTENDED_EPISODES, EVALUATE_FROM), RUNS.folder / f"attended-{name}.json")
+
+
+def measure_walkers() -> None:
+    """How far walkers come that are not policies."""
     walks = [
         {"terrain": name, "walker": walker} | walk(spec, choose)
         for name, config in TERRAIN_PRESETS.items()
@@ -74,12 +77,11 @@ def walk(spec: EnvSpec, choose: Callable) -> dict:
     return {key: value for key, value in summary(episodes).items() if key in ("mean", "ci95", "episodes")}
 
 
-def film() -> None:
-    """An episode of each terrain's best policy."""
-    for name in trained():
-        frames = frames_of(RUNS.policy_of(name), FILM_SEED, steps=160)
-        small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in frames[::FILM_EVERY]]
-        small[0].save(IMAGES / f"{name}.gif", save_all=True, append_images=small[1:], duration=50 * FILM_EVERY, loop=0)
+def film(name: str) -> None:
+    """An episode of a terrain's best policy."""
+    frames = frames_of(RUNS.policy_of(name), FILM_SEED, steps=160)
+    small = [Image.fromarray(frame).resize((320, 260)).quantize(48) for frame in frames[::FILM_EVERY]]
+    small[0].save(IMAGES / f"{name}.gif", save_all=True, append_images=small[1:], duration=50 * FILM_EVERY, loop=0)
 
 
 def arms() -> str:
@@ -126,8 +128,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", action="store_true")
     if parser.parse_args().measure:
-        measure()
-        film()
+        for name in trained():
+            measure_policy(name)
+            film(name)
+        measure_walkers()
     for name, ours in {"terrain-curves": ("step-stones",), "terrain-others": ("stone-grid", "stairs")}.items():
         RUNS.plot({arm: arm for arm in filter(RUNS.of, ARMS) if arm.startswith(ours)}, IMAGES / f"{name}.png")
     missing = ", ".join(arm for arm in ARMS if not RUNS.of(arm))
@@ -135,6 +139,7 @@ def main() -> None:
         "uneven-terrain.md",
         preset=TERRAIN_PRESETS["step-stones"],
         grid=TERRAIN_PRESETS["stone-grid"],
+        stairs=TERRAIN_PRESETS["stairs"],
         episodes=EPISODES,
         first_seed=EVALUATE_FROM,
         last_seed=EVALUATE_FROM + EPISODES - 1,
@@ -146,6 +151,7 @@ def main() -> None:
         controls=per_terrain("The best policy on", "controls", controls_table),
         attended=per_terrain("Attention on", "attended", attended_table),
         attended_episodes=ATTENDED_EPISODES,
+        controlled=CONTROLLED,
     )
 
 

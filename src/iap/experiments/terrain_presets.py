@@ -1,5 +1,7 @@
 """Training runs on uneven terrain: one small policy places all four feet, by what it sees where each would land."""
 
+from dataclasses import replace
+
 from iap.attention import ReLU
 from iap.attention.positions import Positions
 from iap.evolution import SNES
@@ -39,8 +41,20 @@ def _on(terrain: str, axes: str, screen: int, iterations: int) -> TrainConfig:
     )
 
 
+def _with_larger_steps(config: TrainConfig) -> TrainConfig:
+    """The same where no draw comes near: evolution that goes farther, from policies that do so too."""
+    level = TwoLevel(latent=config.policy.actions, longest_hold=1, senses=False, gain=2.0)
+    return replace(
+        config,
+        policy=replace(config.policy, level=level),
+        strategy=SNES(population=16, sigma=0.1),
+        scales=Scales(vision=0.5, controller=1.0, low=1.0),
+        evaluate_every=3,
+    )
+
+
 TERRAIN_PRESETS = {
     "step-stones": _on("StepStones", "x", screen=100, iterations=4),
-    "stone-grid": _on("StoneGrid", "xy", screen=300, iterations=6),
+    "stone-grid": _with_larger_steps(_on("StoneGrid", "xy", screen=100, iterations=12)),
     "stairs": _on("Stairs", "xz", screen=300, iterations=6),
 }
