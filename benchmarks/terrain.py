@@ -106,6 +106,8 @@ def against_others() -> str:
 
 def speed() -> str:
     """What benchmarks/walking_speed.py measured, a column a terrain."""
+    if not (RUNS.folder / "speed.json").exists():
+        return "Not measured yet.\n"
     rows = RUNS.read("speed.json")
     names = [name for name in rows[0] if name.endswith("_ms")]
     lines = [[name.removesuffix("_ms").replace("_", " "), *(row[name] for row in rows)] for name in names]
@@ -120,8 +122,9 @@ def walkers() -> str:
 
 
 def per_terrain(title: str, file: str, table: Callable) -> str:
-    """A table for each terrain with a trained policy."""
-    return "\n".join(f"{title} {name}:\n\n{table(RUNS.read(f'{file}-{name}.json'))}" for name in trained())
+    """A table for each terrain with a trained policy that was measured."""
+    measured = [name for name in trained() if (RUNS.folder / f"{file}-{name}.json").exists()]
+    return "\n".join(f"{title} {name}:\n\n{table(RUNS.read(f'{file}-{name}.json'))}" for name in measured)
 
 
 def main() -> None:
