@@ -80,7 +80,10 @@ def walk(spec: EnvSpec, choose: Callable) -> dict:
 def film(name: str) -> None:
     """An episode of a terrain's best policy."""
     frames = frames_of(RUNS.policy_of(name), FILM_SEED, steps=160)
-    small = [Image.fromarray(frame).resize((280, 228)).quantize(32, dither=Image.Dither.NONE) for frame in frames[::FILM_EVERY]]
+    small = [
+        Image.fromarray(frame).resize((280, 228)).quantize(32, dither=Image.Dither.NONE)
+        for frame in frames[::FILM_EVERY]
+    ]
     small[0].save(IMAGES / f"{name}.gif", save_all=True, append_images=small[1:], duration=50 * FILM_EVERY, loop=0)
 
 
