@@ -25,40 +25,46 @@ from iap.experiments.config import fitted_to_env
 from iap.experiments.controls import run_controls
 from iap.experiments.evaluate import summary
 from iap.experiments.reports import write_json
+from iap.experiments.terrain_presets import TERRAIN_PRESETS
 from iap.policies import Moments, describe
 from iap.rollouts import EnvSpec, Episode, LocalPool
 
 RUNS = Runs("terrain", (0, 1, 2), {})
 IMAGES = DOCS / "images"
-TERRAINS = {"step-stones": "StepStones", "stone-grid": "StoneGrid", "stairs": "Stairs"}
-WALKERS = {"oracle": oracle_action, "Raibert's rule": blind_action}
-WALKS, ATTENDED_EPISODES = 30, 10
+CONTROLLED, WALKS, ATTENDED_EPISODES = 50, 10, 10
 FILM_SEED, FILM_EVERY = EVALUATE_FROM + 3, 2
 
 
 def trained() -> list[str]:
     """The terrains that have a trained policy."""
-    return [name for name in TERRAINS if RUNS.of(name)]
+    return [name for name in TERRAIN_PRESETS if RUNS.of(name)]
 
 
-def measure() -> None:
-    """Controls and attended things of the best policies, and how far walkers come that are not policies."""
-    for name in trained():
-        policy, blind = RUNS.policy_of(name), RUNS.policy_of(f"{name}-blind")
-        rows = run_controls(policy, LocalPool, EPISODES, EVALUATE_FROM, blind=blind, report=print)
-        write_json(rows, RUNS.folder / f"controls-{name}.json")
-        write_json(attended(policy, ATTENDED_EPISODES, EVALUATE_FROM), RUNS.folder / f"attended-{name}.json")
+def measure_policy(name: str) -> None:
+    """Controls and attended things of a terrain's best policy."""
+    policy, blind = RUNS.policy_of(name), RUNS.policy_of(f"{name}-blind")
+    rows = run_controls(policy, LocalPool, CONTROLLED, EVALUATE_FROM, blind=blind, report=print)
+    write_json(rows, RUNS.folder / f"controls-{name}.json")
+    write_json(attended(policy, ATTENDED_EPISODES, EVALUATE_FROM), RUNS.folder / f"attended-{name}.json")
+
+
+def measure_walkers() -> None:
+    """How far walkers come that are not policies."""
     walks = [
-        {"terrain": name, "walker": walker} | walk(name, choose)
-        for name in TERRAINS
-        for walker, choose in WALKERS.items()
+        {"terrain": name, "walker": walker} | walk(spec, choose)
+        for name, config in TERRAIN_PRESETS.items()
+        for walker, spec, choose in (
+            ("oracle", EnvSpec.of(config.env.id), oracle_action),
+            ("oracle with the actions of the policy", config.env, oracle_action),
+            ("Raibert's rule", EnvSpec.of(config.env.id), blind_action),
+        )
     ]
     write_json(walks, RUNS.folder / "walkers.json")
 
 
-def walk(name: str, choose: Callable) -> dict:
+def walk(spec: EnvSpec, choose: Callable) -> dict:
     """Episodes of a walker that is no policy, on the terrains that policies are evaluated on."""
-    env = EnvSpec.of(f"iap/{TERRAINS[name]}-v0").make()
+    env = spec.make()
     episodes = []
     for seed in range(EVALUATE_FROM, EVALUATE_FROM + WALKS):
         env.reset(seed=seed)
@@ -71,12 +77,14 @@ def walk(name: str, choose: Callable) -> dict:
     return {key: value for key, value in summary(episodes).items() if key in ("mean", "ci95", "episodes")}
 
 
-def film() -> None:
-    """An episode of each terrain's best policy."""
-    for name in trained():
-        frames = frames_of(RUNS.policy_of(name), FILM_SEED, steps=160)
-        small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in frames[::FILM_EVERY]]
-        small[0].save(IMAGES / f"{name}.gif", save_all=True, append_images=small[1:], duration=50 * FILM_EVERY, loop=0)
+def film(name: str) -> None:
+    """An episode of a terrain's best policy."""
+    frames = frames_of(RUNS.policy_of(name), FILM_SEED, steps=160)
+    small = [
+        Image.fromarray(frame).resize((280, 228)).quantize(32, dither=Image.Dither.NONE)
+        for frame in frames[::FILM_EVERY]
+    ]
+    small[0].save(IMAGES / f"{name}.gif", save_all=True, append_images=small[1:], duration=50 * FILM_EVERY, loop=0)
 
 
 def arms() -> str:
@@ -88,6 +96,27 @@ def arms() -> str:
     return markdown(["policy", "vision", "all", *SPREAD], lines)
 
 
+def against_others() -> str:
+    """The best policy of each terrain between the best blind one and the oracle."""
+    oracle = {row["terrain"]: row["mean"] for row in RUNS.read("walkers.json") if row["walker"] == "oracle"}
+    lines = []
+    for name in trained():
+        best, blind = (max(result["mean"] for result in RUNS.returns_of(arm)) for arm in (name, f"{name}-blind"))
+        numbers = (best, blind, best / blind, oracle[name], best / oracle[name])
+        lines.append([name, *(f"{number:.2f}" for number in numbers)])
+    return markdown(["terrain", "best policy", "best blind policy", "times blind", "oracle", "share of oracle"], lines)
+
+
+def speed() -> str:
+    """What benchmarks/walking_speed.py measured, a column a terrain."""
+    if not (RUNS.folder / "speed.json").exists():
+        return "Not measured yet.\n"
+    rows = RUNS.read("speed.json")
+    names = [name for name in rows[0] if name.endswith("_ms")]
+    lines = [[name.removesuffix("_ms").replace("_", " "), *(row[name] for row in rows)] for name in names]
+    return markdown(["milliseconds", *(row["terrain"] for row in rows)], lines)
+
+
 def walkers() -> str:
     """How far walkers come that are not policies."""
     rows = RUNS.read("walkers.json")
@@ -96,32 +125,39 @@ def walkers() -> str:
 
 
 def per_terrain(title: str, file: str, table: Callable) -> str:
-    """A table for each terrain with a trained policy."""
-    return "\n".join(f"{title} {name}:\n\n{table(RUNS.read(f'{file}-{name}.json'))}" for name in trained())
+    """A table for each terrain with a trained policy that was measured."""
+    measured = [name for name in trained() if (RUNS.folder / f"{file}-{name}.json").exists()]
+    return "\n".join(f"{title} {name}:\n\n{table(RUNS.read(f'{file}-{name}.json'))}" for name in measured)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", action="store_true")
     if parser.parse_args().measure:
-        measure()
-        film()
-    RUNS.plot(
-        {arm: arm for arm in filter(RUNS.of, ARMS) if arm.startswith("step-stones")}, IMAGES / "terrain-curves.png"
-    )
+        for name in trained():
+            measure_policy(name)
+            film(name)
+        measure_walkers()
+    for name, ours in {"terrain-curves": ("step-stones",), "terrain-others": ("stone-grid", "stairs")}.items():
+        RUNS.plot({arm: arm for arm in filter(RUNS.of, ARMS) if arm.startswith(ours)}, IMAGES / f"{name}.png")
     missing = ", ".join(arm for arm in ARMS if not RUNS.of(arm))
     write(
         "uneven-terrain.md",
-        preset=ARMS["step-stones"],
+        preset=TERRAIN_PRESETS["step-stones"],
+        grid=TERRAIN_PRESETS["stone-grid"],
+        stairs=TERRAIN_PRESETS["stairs"],
         episodes=EPISODES,
         first_seed=EVALUATE_FROM,
         last_seed=EVALUATE_FROM + EPISODES - 1,
         arms=arms(),
         missing=f"Not trained: {missing}." if missing else "",
+        against_others=against_others(),
         walkers=walkers(),
+        speed=speed(),
         controls=per_terrain("The best policy on", "controls", controls_table),
         attended=per_terrain("Attention on", "attended", attended_table),
         attended_episodes=ATTENDED_EPISODES,
+        controlled=CONTROLLED,
     )
 
 

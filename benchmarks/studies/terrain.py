@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from iap.attention import Softmax
 from iap.experiments.config import TrainConfig
-from iap.experiments.terrain_presets import TERRAIN_PRESETS
+from iap.experiments.terrain_presets import NEAREST, TERRAIN_PRESETS
 from iap.policies import CNN, Blind, Rank, Trans, Vision
 
 EVALUATE_FROM = 1000  # what the policies see was chosen while looking at the first terrains
@@ -23,6 +23,8 @@ def seen_by(name: str, vision: Vision) -> TrainConfig:
 
 ARMS = {
     **TERRAIN_PRESETS,
+    "step-stones-positive": seen_by("step-stones", replace(NEAREST, kernel=Softmax("positive"))),
+    "step-stones-trigonometric": seen_by("step-stones", replace(NEAREST, kernel=Softmax("trigonometric"))),
     "step-stones-masked": seen_by("step-stones", MASKED),
     "step-stones-trans": seen_by("step-stones", MIXED),
     "step-stones-cnn": seen_by("step-stones", SMALL_CNN),

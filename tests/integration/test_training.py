@@ -108,6 +108,18 @@ def test_screening_is_a_baseline_of_its_own_and_evolution_goes_on_from_it(tmp_pa
     assert result["failed"] == 0
 
 
+def test_statistics_that_are_kept_stay_those_of_the_policy_that_evolution_started_from(tmp_path):
+    runs = {keep: run_here(tiny(screen=8, keep_statistics=keep), tmp_path / str(keep)) for keep in (True, False)}
+
+    def rows_seen(keep: bool, which: str) -> int:
+        normaliser = load(runs[keep].policy_file(which)).normaliser
+        assert normaliser is not None
+        return normaliser.count
+
+    assert rows_seen(True, "last") == rows_seen(True, "screened")
+    assert rows_seen(False, "last") > rows_seen(False, "screened")
+
+
 def test_a_run_killed_after_screening_does_not_screen_again(tmp_path):
     config = tiny(screen=8)
     whole = outcome(run_here(config, tmp_path / "whole"))
@@ -218,6 +230,7 @@ def test_train_then_evaluate_then_watch(tmp_path):
         (["train", "seek", "--level", "three"], "level must be one of one, two, two-mlp, not 'three'"),
         (["train", "seek", "--vision", "blind", "--kernel", "relu"], "kernel is of attention, and Blind has none"),
         (["train", "seek", "--from", "zoo:seek", "--screen", "4"], "screen must be 0 with a policy to start from"),
+        (["train", "seek", "--keep-statistics"], "keep_statistics must be False without screening"),
         (["train", "--resume", "nowhere"], "holds no run"),
         (["eval", "nowhere.policy"], "nowhere.policy"),
         (["eval", "zoo:nothing"], "there is no 'nothing' in the zoo"),

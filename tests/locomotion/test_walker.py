@@ -97,6 +97,16 @@ def test_a_foot_that_lost_the_ground_reaches_down_for_it_and_no_farther_than_it_
     np.testing.assert_allclose(goals[0], walker.landings_m[0] - [0, 0, 0.1])
 
 
+def test_on_stairs_a_foot_that_lost_the_ground_goes_on_from_where_its_swing_ended():
+    landing = np.array([1.0, 0.2, 0.3])
+    swings = (np.zeros((4, 3)), np.tile(landing, (4, 1)), np.full(4, 0.07))
+    toes, lifts_first = np.zeros((4, 3)), True
+    arrived, lost = (np.full(4, int(state)) for state in (FootState.SWING, FootState.LOST))
+    end = walker_loops._foot_goals(arrived, np.ones(4), toes, swings, np.zeros(4), lifts_first)
+    after = walker_loops._foot_goals(lost, np.full(4, -1.0), toes, swings, np.full(4, 0.1), lifts_first)
+    np.testing.assert_allclose(end - after, np.tile([0, 0, 0.3 * 0.1], (4, 1)), atol=1e-12)
+
+
 def test_the_ground_is_the_slope_through_the_feet():
     heading = walker_loops.heading_of(Rotation.from_euler("z", 0.7).as_matrix())
     position = np.array([3.0, 2.0, 1.0])

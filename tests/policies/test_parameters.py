@@ -99,3 +99,11 @@ def test_a_huge_spec_lists_its_blocks_without_making_them():
     assert blocks(huge)[-1].stop > 1 << 60
     with pytest.raises(ValueError, match="theta must be of shape"):
         unflatten(huge, np.zeros(3))
+
+
+@pytest.mark.parametrize("gain", [0.5, 2.0])
+def test_a_low_level_follows_commands_at_the_gain_it_is_given(gain):
+    spec = replace(SPEC, level=TwoLevel(latent=3, gain=gain))
+    low = next(block for block in blocks(spec) if block.part == "low" and block.name.endswith("weight"))
+    weights = [flatten(init(spec, seed))[low.start : low.stop].reshape(low.shape)[:, :3] for seed in range(200)]
+    assert np.std(weights) == pytest.approx(gain, rel=0.1)

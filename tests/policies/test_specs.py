@@ -111,6 +111,8 @@ def test_json_of_something_else_is_refused():
         (lambda: LSTM(0), "units must be at least 1"),
         (lambda: TwoLevel(latent=0), "latent must be at least 1"),
         (lambda: TwoLevel(longest_hold=0), "longest_hold must be at least 1"),
+        (lambda: TwoLevel(gain=0.0), "gain must be positive and finite, not 0.0"),
+        (lambda: TwoLevel(gain=float("nan")), "gain must be positive and finite, not nan"),
         (lambda: replace(SPEC, actions=0), "actions must be at least 1"),
         (lambda: replace(SPEC, frames=0), "frames must be at least 1"),
         (lambda: replace(SPEC, image_shape=(8, 8)), "image_shape must be"),

@@ -46,6 +46,8 @@ class TrainConfig:
         max_steps: at which an episode is cut; None for the environment's own limit.
         screen: how many random initialisations are tried before evolution starts from the best; 0 for none.
         start_from: a policy of the same shapes that evolution starts from: a file, a run's folder, or zoo:NAME.
+        keep_statistics: whether the statistics of what controllers receive stay those of the policy that evolution
+            starts from; else they go on being gathered, and each policy acts a little differently with them.
         evaluate_every: iterations from one check on held-out seeds to the next.
         evaluate_episodes: of each check.
         seed: of everything random.
@@ -60,6 +62,7 @@ class TrainConfig:
     max_steps: int | None = None
     screen: int = 0
     start_from: str | None = None
+    keep_statistics: bool = False
     evaluate_every: int = 10
     evaluate_episodes: int = 16
     seed: int = 0
@@ -73,6 +76,10 @@ class TrainConfig:
             require_count("max_steps", self.max_steps)
         if self.start_from is not None and self.screen > 0:
             raise ValueError(f"screen must be 0 with a policy to start from, not {self.screen}")
+        if self.keep_statistics and self.start_from is None and self.screen == 0:
+            raise ValueError(
+                "keep_statistics must be False without screening or a policy to start from: there are none"
+            )
 
     @property
     def job(self) -> Job:

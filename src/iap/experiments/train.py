@@ -59,7 +59,8 @@ def step(config: TrainConfig, pool: Pool, progress: Progress) -> tuple[Progress,
     thetas, search = ask(progress.search)
     returns, ran = run_candidates(config, pool, thetas, progress.normaliser, iteration)
     search = tell(search, thetas, np.array(returns))
-    normaliser = gather(progress.normaliser, ran) if config.policy.normalise else progress.normaliser
+    gathers = config.policy.normalise and not config.keep_statistics
+    normaliser = gather(progress.normaliser, ran) if gathers else progress.normaliser
     progress = replace(
         progress, search=search, normaliser=normaliser, iteration=iteration, episodes=progress.episodes + len(ran)
     )

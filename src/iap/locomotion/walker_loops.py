@@ -8,7 +8,7 @@ from numba import njit
 from iap.locomotion.footholds import follow_feet, raibert
 from iap.locomotion.gait import FootState, foot_states
 from iap.locomotion.kinematics import find_angles, find_jacobians, find_toes
-from iap.locomotion.swing import standard_swing, vertical_swing
+from iap.locomotion.swing import PRESS_M, standard_swing, vertical_swing
 
 REACH_M_S, MOST_REACH_M = 0.3, 0.1  # how a foot looks for the ground that it should stand on
 SHORTEST_STANCE_M = 0.1  # from rear feet to front feet, of which a slope can be told
@@ -122,7 +122,8 @@ def _foot_goals(states, progress, toes, swings, lost_s, lifts_first):
                 goals[leg] = standard_swing(progress[leg], starts[leg], landings[leg], clearances[leg])
         elif states[leg] == LOST:
             goals[leg] = landings[leg]
-            goals[leg, 2] -= min(REACH_M_S * lost_s[leg], MOST_REACH_M)
+            pressed_m = PRESS_M if lifts_first else 0.0  # on stairs, a foot that is taken back up falls behind the body
+            goals[leg, 2] -= pressed_m + min(REACH_M_S * lost_s[leg], MOST_REACH_M)
     return goals
 
 

@@ -23,7 +23,6 @@ Deviation = float | np.ndarray  # of all entries, or of each column
 Make = Callable[[str, tuple[int, ...], Deviation], np.ndarray]  # name, shape, standard deviation → array
 
 OUTPUT_GAIN = 0.1  # of the last layer at the start: near-zero actions, from which all directions are open
-COMMAND_GAIN = 2.0  # of the low level for commands, which have to be followed from the start to be told good from bad
 
 
 class Block(NamedTuple):
@@ -98,7 +97,7 @@ def build(spec: PolicySpec, make: Callable[[Part, str, tuple[int, ...], Deviatio
     if spec.level is None:
         return Params(vision, _controller(spec.controller, controller, spec.inputs_size, outputs), None)
     seen = _columns(spec.features_size, 1.0, spec.sensors if spec.level.senses else 0)
-    told = _columns(spec.level.latent, COMMAND_GAIN * math.sqrt(spec.level.latent), spec.sensors)
+    told = _columns(spec.level.latent, spec.level.gain * math.sqrt(spec.level.latent), spec.sensors)
     return Params(
         vision,
         _controller(spec.controller, controller, spec.controller_inputs_size, outputs, seen),

@@ -1,5 +1,6 @@
 """What is chosen about a policy, not evolved: the command line's config and the policy file's header in one."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
@@ -79,18 +80,24 @@ class TwoLevel:
         longest_hold: for how many steps at most the high level can hold its command; it chooses from 1 on.
         low: the low level, which has no memory.
         senses: whether the high level feels the sensors beside what it sees; the low level always does.
+        gain: of the low level for commands at the start: they have to be followed from the start to be told good from
+            bad, and at a gain of 2 most are followed as far as can be.
     """
 
     latent: int = 2
     longest_hold: int = 10
     low: Linear | MLP = Linear()
     senses: bool = True
+    gain: float = 2.0
 
     def __post_init__(self) -> None:
         require_count("latent", self.latent)
         require_count("longest_hold", self.longest_hold)
         require_type("low", self.low, Linear, MLP)
         require_flags(self, "senses")
+        require_type("gain", self.gain, float, int)
+        if not 0 < self.gain < math.inf:
+            raise ValueError(f"gain must be positive and finite, not {self.gain}")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,16 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from scipy.ndimage import gaussian_filter, maximum_filter, minimum_filter
 
 from iap.envs.camera import load_mujoco
 from iap.envs.contract import make_env
 from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
-from iap.envs.quadruped.footstep_task import FOOTING, FootstepTask
+from iap.envs.quadruped.footstep_task import FootstepTask
 from iap.envs.quadruped.footsteps import ACTIONS, FEELINGS, ON_STAIRS, ON_THE_LEVEL, SENSORS
+from iap.envs.quadruped.ground_cameras import FOOTING
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
+from iap.envs.quadruped.one_foot import footing
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Box
 from iap.envs.quadruped.uneven_terrain import KINDS
@@ -273,20 +276,60 @@ def test_placing_one_foot_at_a_time_is_enough_for_who_knows_the_terrain(kind, ax
 
 
 @ONE_FOOT
-def test_a_window_shows_what_is_near_around_the_place_where_a_foot_would_land(kind, axes, task):
+def test_a_window_shows_safe_ground_around_the_place_where_a_foot_would_land(kind, axes, task):
     env = task(kind, footholds=axes, one_foot=True)
     seen = env.reset(seed=3)[0]
-    legs = set()
+    assert np.unravel_index(seen["image"][..., 1].argmax(), (16, 16)) == (8, 8)  # on the platform
+    assert 0.27 < seen["image"][8, 8, 1] <= 0.3
+    legs, of_use, safe = set(), [], []
     for _ in range(20):
         assert env.observation_space.contains(seen)
-        near_landing = seen["image"][..., 1]
-        assert np.unravel_index(near_landing.argmax(), (16, 16)) == (8, 8)
-        assert 0.27 < near_landing.max() <= 0.3
-        gaps = env.segmentation() == FOOTING.index("gap")
-        np.testing.assert_array_equal(seen["image"][gaps, 0], 0)
+        of_use.append(seen["image"][..., 0] > 0)
+        safe.append(env.segmentation() == FOOTING.index("safe"))
+        np.testing.assert_array_equal(seen["image"][env.segmentation() == FOOTING.index("gap")], 0)
         legs.add(env.turn().leg)
         seen = env.step(oracle_action(env))[0]
     assert legs == {0, 1, 2, 3}
+    assert np.mean(np.array(safe)[of_use]) > 0.9
+    assert np.mean(np.array(of_use)[safe]) > 0.6  # on whose other side of an edge nothing is seen, is not told
+
+
+def test_ground_is_of_use_where_it_is_even_all_around():
+    rng = np.random.default_rng(0)
+    points = np.stack(np.meshgrid(np.arange(24) * 0.02, np.arange(32) * 0.02, indexing="ij"), axis=-1)
+    heights = np.where(gaussian_filter(rng.standard_normal((24, 32)), 4) > 0, 0.1, -0.05)
+    landing, toe_m = np.array([0.2, 0.3, 0.06]), 0.03
+    seen = footing(np.concatenate([points, heights[..., None]], axis=-1), landing, toe_m)
+    even = maximum_filter(heights, 5, mode="nearest") == minimum_filter(heights, 5, mode="nearest")
+    assert 0.1 < even.mean() < 0.9
+    away = np.linalg.norm(points - landing[:2], axis=-1)
+    np.testing.assert_allclose(seen[..., 0], np.where(even, heights + toe_m - 0.06 + 0.25, 0), rtol=1e-6)
+    np.testing.assert_allclose(seen[..., 1], np.where(even, np.maximum(0.3 - away, 0), 0), atol=1e-7)
+
+
+def test_a_window_tells_how_high_stairs_are(task):
+    env = task("stairs", footholds="xz", one_foot=True)
+    tops_m = np.array([box.centre_m[2] + box.size_m[2] / 2 for box in env.reset(seed=3)[1]["terrain"].boxes[:-1]])
+    found, exact = 0, []
+    for _ in range(60):
+        heights = env.step(oracle_action(env))[0]["image"][..., 0]
+        ground_m = heights[heights > 0] - 0.25 + env.turn().landing_m[2] - LAIKAGO.toe_radius_m
+        off_m = np.abs(ground_m[:, None] - tops_m)
+        exact += (off_m.min(axis=1) < 1e-4).tolist()
+        found += len(set(off_m.argmin(axis=1))) > 1
+    assert np.mean(exact) > 0.97  # the rest is of a front at the image's edge
+    assert found > 10  # two stairs in one window
+
+
+def test_on_stairs_rear_feet_choose_while_their_camera_sees_where_they_would_land(task):
+    env = task("stairs", footholds="xz", one_foot=True)
+    env.reset(seed=0)
+    chosen = []
+    for step in range(TEN_SECONDS // 2):
+        image = env.step(oracle_action(env))[0]["image"]
+        if step > TEN_SECONDS // 4 and env.turn().leg in (2, 3):
+            chosen.append(image[..., 1].max())
+    assert np.median(chosen) > 0.25
 
 
 def test_a_foot_lands_where_it_was_placed(task):
@@ -386,6 +429,20 @@ def test_it_trots_on_flat_ground_for_twenty_seconds(task):
     assert env.motion.position_m[0] == pytest.approx(0.37 * 20, rel=0.05)
     assert abs(env.motion.position_m[1]) < 0.5
     assert abs(env.motion.roll_pitch[0]) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_it_trots_on_flat_ground_after_any_start(seed, task):
+    env, rng = task("flat"), np.random.default_rng(seed)
+    env.reset(seed=seed)
+    pushed = rng.uniform(-1, 1, 6)
+    for _ in range(rng.integers(5, 25)):
+        env.step(np.concatenate([np.zeros(16), pushed]))  # any velocity, turning and lean that can be said
+    before_m, steps = env.motion.position_m.copy(), 2 * TEN_SECONDS
+    ended = [env.step(blind_action(env))[4].get("ended") for _ in range(steps)]
+    assert set(ended) == {None}
+    assert np.hypot(*(env.motion.position_m - before_m)[:2]) == pytest.approx(0.37 * 20, rel=0.05)
 
 
 @pytest.mark.parametrize(("kind", "least"), [("step-stones", 3.2), ("stone-grid", 3.1), ("stairs", 1.8)])

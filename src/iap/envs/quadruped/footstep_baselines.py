@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Float32
 
-from iap.envs.quadruped.footstep_task import EDGE_M, FootstepTask
+from iap.envs.quadruped.footstep_task import FootstepTask
+from iap.envs.quadruped.ground_cameras import EDGE_M
 from iap.envs.quadruped.uneven_terrain import Terrain
 from iap.locomotion.walker_loops import heading_of
 

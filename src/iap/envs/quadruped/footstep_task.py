@@ -5,7 +5,7 @@ Two depth cameras look down, from the front and from the belly. The policy choos
 """
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -14,7 +14,7 @@ from jaxtyping import Float, Float32, Int, UInt8
 
 from iap.envs.observations import Observation, observation_space
 from iap.envs.quadruped.courses import require_number
-from iap.envs.quadruped.depth_rays import DepthRays
+from iap.envs.quadruped.fall_limits import Bumps, FallLimits
 from iap.envs.quadruped.footsteps import (
     ACTIONS,
     AXES,
@@ -26,11 +26,12 @@ from iap.envs.quadruped.footsteps import (
     sense,
     usual_command,
 )
+from iap.envs.quadruped.ground_cameras import DEPTH_SIZE, FARTHEST_M, FOOTING, VIEWS, GroundCameras
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
-from iap.envs.quadruped.one_foot import SENSED, WINDOW, OneFoot, Turn, deepest_around, marked, sense_turn, window
+from iap.envs.quadruped.one_foot import SENSED, WINDOW, OneFoot, Turn, sense_turn
 from iap.envs.quadruped.robots import load_robot
-from iap.envs.quadruped.simulator import Simulator, View
-from iap.envs.quadruped.uneven_terrain import FLOOR_M, KINDS, Kind, Terrain, draw_terrain, flat_terrain, most_boxes
+from iap.envs.quadruped.simulator import Simulator
+from iap.envs.quadruped.uneven_terrain import KINDS, Kind, Terrain, draw_terrain, flat_terrain, most_boxes
 from iap.locomotion.gait import TROT
 from iap.locomotion.mpc import QPError
 from iap.locomotion.quadruped import LAIKAGO
@@ -41,19 +42,8 @@ CONTROL_STEPS = 10  # an action is held for: 20 actions a second
 EPISODE_STEPS = 160
 SETTLING_STEPS = 20  # at rest, before the first action
 
-DEPTH_SIZE = (24, 32)
-FRONT_M, BELLY_M = (0.197, 0.0, -0.115), (-0.092, 0.0, -0.105)
-VIEWS = tuple(View(place, DEPTH_SIZE, fov_deg=75.0, pitch_rad=math.pi / 2) for place in (FRONT_M, BELLY_M))
-FARTHEST_M = 2.0  # that is told apart
-
-FOOTING = ("gap", "edge", "safe")
-EDGE_M = 0.035  # from which on a foot does not slip off
-SAME_HEIGHT_M = 0.01
-
 STANDING_M = 0.4835
 TOUCH_N = 1.0
-
-Bumps = Literal["any", "body", "none"]
 
 
 class FootstepTask(gymnasium.Env):
@@ -99,22 +89,18 @@ class FootstepTask(gymnasium.Env):
         if terrain not in (*KINDS, "flat"):
             raise ValueError(f"terrain must be one of {', '.join(KINDS)} or flat, not {terrain!r}")
         usual: Bumps = "body" if terrain == "stairs" else "any"
-        self._ends_at_bumps: Bumps = usual if ends_at_bumps is None else ends_at_bumps
-        if self._ends_at_bumps not in get_args(Bumps):
-            raise ValueError(f"ends_at_bumps must be one of {', '.join(get_args(Bumps))}, not {ends_at_bumps!r}")
+        bumps = usual if ends_at_bumps is None else ends_at_bumps
+        self._limits = FallLimits(most_roll_rad, most_pitch_rad, least_height_m, bumps)
         self._kind: Kind | Literal["flat"] = terrain
         self._noise = require_number("noise", noise, 0, 100)
         self._most_step_m = require_number("v_cap", v_cap, 1e-6, 100) * CONTROL_STEP_S
-        self._most_roll = require_number("most_roll_rad", most_roll_rad, 0, math.pi)
-        self._most_pitch = require_number("most_pitch_rad", most_pitch_rad, 0, math.pi)
-        self._least_height = require_number("least_height_m", least_height_m, 0, 1)
         self.render_mode = render_mode
         self._numbers = numbers_of(footholds)
         if one_foot and self._noise > 0:
             raise ValueError(f"noise must be 0 with one_foot=True, which has sensors of its own, not {noise}")
         self.reach = ON_STAIRS if terrain == "stairs" else ON_THE_LEVEL
         self.places_one_foot = one_foot
-        self._one_foot = OneFoot(footholds or AXES, self.reach) if one_foot else None
+        self._one_foot = OneFoot(footholds or AXES, self.reach, terrain == "stairs") if one_foot else None
         shape = (len(VIEWS) * DEPTH_SIZE[0], DEPTH_SIZE[1], 1) if self._one_foot is None else (*WINDOW, 2)
         actions = len(self._numbers) if self._one_foot is None else len(footholds or AXES)
         sensors = FEELINGS + actions if self._one_foot is None else SENSED
@@ -124,7 +110,7 @@ class FootstepTask(gymnasium.Env):
         self._pose = robot.pose_rad
         boxes = 1 if terrain == "flat" else most_boxes(terrain)
         self._simulator: Simulator = MujocoSimulator(robot, VIEWS, boxes, CONTROL_STEP_S, PHYSICS_STEPS)
-        self._depth_rays = DepthRays(VIEWS[0], FARTHEST_M)
+        self._cameras = GroundCameras(LAIKAGO.toe_radius_m)
         self.walker = Walker(LAIKAGO, step_s=CONTROL_STEP_S, lifts_first=terrain == "stairs")
         self._looking = True
 
@@ -140,7 +126,7 @@ class FootstepTask(gymnasium.Env):
         self.terrain: Terrain = terrain.mirrored() if is_mirrored else terrain
         self.walker.gait = TROT.mirrored() if is_mirrored else TROT
         self._simulator.reset(self.terrain.boxes, (0.0, 0.0, STANDING_M), 0.0)
-        self._depth_rays.place(self.terrain.boxes)
+        self._cameras.place(self.terrain.boxes)
         for _ in range(SETTLING_STEPS):
             self._simulator.step(self._pose)
         self.motion = self._measure()
@@ -184,15 +170,9 @@ class FootstepTask(gymnasium.Env):
 
     def segmentation(self) -> Int[np.ndarray, "H W"]:
         """What a foot would find at the place that each pixel shows, as an index of `segment_names`."""
-        place = (self.motion.position_m, self.motion.rotation)
-        points = np.stack([self._depth_rays.surface(view, *place) for view in VIEWS])
-        is_safe = np.abs(self.terrain.heights(points[..., :2], EDGE_M) - points[..., 2]) < SAME_HEIGHT_M
-        is_gap = points[..., 2] < FLOOR_M + SAME_HEIGHT_M
-        labels = np.where(is_gap, FOOTING.index("gap"), np.where(is_safe, FOOTING.index("safe"), FOOTING.index("edge")))
-        if self._one_foot is None:
-            return np.concatenate(labels)
-        turn = self.turn()
-        return labels[turn.camera][window(turn, self._places(turn))]
+        if self._one_foot is not None:
+            return self._cameras.labels_around(self.turn(), self.terrain, self.motion)
+        return self._cameras.labels(self.terrain, self.motion)
 
     @property
     def mirror(self) -> dict[str, list] | None:
@@ -247,39 +227,17 @@ class FootstepTask(gymnasium.Env):
         return Motion.measured(position, quaternion, velocity, rates, angles, touching)
 
     def _why_ended(self) -> str | None:
-        roll, pitch = self.motion.roll_pitch
-        if not (abs(roll) <= self._most_roll and abs(pitch) <= self._most_pitch):
-            return "tipped over"
         feet_m = sum(self.walker.footholds_m[:, 2].tolist()) / 4
-        if not self.motion.position_m[2] - feet_m > self._least_height:
-            return "sunk down"
-        if self._ends_at_bumps != "none":
-            parts = self._simulator.bumps()
-            if parts and (self._ends_at_bumps == "any" or any(not part.endswith("lower_leg") for part in parts)):
-                return "bumped"
-        return None
+        return self._limits.why_ended(self.motion, feet_m, self._simulator.bumps())
 
     def _observe(self) -> Observation:
         if self._one_foot is not None:
             turn = self.turn()
             if self._looking:
-                self._image = self._look_around(turn)
+                self._image = self._cameras.around(turn, self.motion)
             return {"image": self._image, "sensors": sense_turn(turn, self.walker, self.motion)}
         if self._looking:
-            place = (self.motion.position_m, self.motion.rotation)
-            self._image = np.concatenate([self._depth_rays.look(view, *place) for view in VIEWS])[..., None]
+            self._image = self._cameras.depths(self.motion)
         noise = self._noise * self.np_random.standard_normal(16) if self._noise > 0 else None
         sensors = sense(self.walker, self.motion, self.needs_target(), self._last_action, noise)
         return {"image": self._image, "sensors": sensors}
-
-    def _look_around(self, turn: Turn) -> Float32[np.ndarray, "16 16 2"]:
-        """What a foot sees around the place where it would land."""
-        places = self._places(turn)
-        depths = self._depth_rays.look(VIEWS[turn.camera], self.motion.position_m, self.motion.rotation)
-        within = window(turn, places)
-        return marked(deepest_around(depths)[within], places[within], turn.landing_m)
-
-    def _places(self, turn: Turn) -> Float[np.ndarray, "24 32 2"]:
-        """Where the pixels of the camera over a landing are, if the ground there is level."""
-        ground_m = float(turn.landing_m[2]) - self.walker.robot.toe_radius_m
-        return self._depth_rays.on_plane(VIEWS[turn.camera], self.motion.position_m, self.motion.rotation, ground_m)

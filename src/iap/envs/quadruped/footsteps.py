@@ -24,6 +24,7 @@ OTHER_SIDE = (1, 0, 3, 2)  # the leg across from each
 SPEED_M_S, SPEED_ON_STAIRS_M_S = 0.38, 0.25  # of a body that is left to walk on as usual
 SLOWEST_M_S, ACCELERATION = 0.2, 0.37  # m/s, m/s²
 HEIGHT_M, CLEARANCE_M = 0.45, 0.07
+LEAN = 0.85  # share of the slope: the belly camera of a body that leans more does not see where rear feet land
 
 # Standard deviations of what is measured.
 TILT_NOISE_RAD, RATE_NOISE_RAD_S, TOE_NOISE_M = 0.025, 0.1, (0.0025, 0.0025, 0.005)
@@ -100,7 +101,7 @@ def usual_command(walker: Walker, motion: Motion, on_stairs: bool) -> Command:
         clearances_m=np.full(4, CLEARANCE_M),
         velocity_m_s=(speed, 0.0),
         height_m=HEIGHT_M,
-        pitch_rad=-math.atan(slope),
+        pitch_rad=-LEAN * math.atan(slope),
     )
 
 

@@ -1,13 +1,17 @@
 """Feet that are placed one at a time, by what is seen around the place where each would land.
 
 All feet are alike to the policy: it sees a window of the image of the camera that is over the landing, as if the foot
-were a right one, and its action moves that landing. Front feet choose while they stand, rear feet as they lift off.
+were a right one, and its action moves that landing. Where ground is level, front feet choose while they stand, and rear
+feet as they lift off. A body that leans with stairs turns the belly camera forward: rear feet then choose first, as
+long as that camera still sees where they would land.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
+from numba import njit
 
 from iap.envs.quadruped.footsteps import AXES, Reach
 from iap.locomotion.walker import Command, Motion, Walker
@@ -15,8 +19,10 @@ from iap.locomotion.walker_loops import ground_below, heading_of
 
 WINDOW = (16, 16)
 SENSED = 9
-NEAR_M, NEAR_LANDING_M = 0.5, 0.3  # what a window tells apart
+DROP_M, NEAR_LANDING_M = 0.25, 0.3  # what a window tells apart
 MISS_PIXELS = 2  # about four centimetres on the ground
+EVEN_M = 0.04  # by which heights differ at most within those
+SOON_S = 0.125  # before lifting off, until which rear feet choose on stairs
 REAR_LEGS = (2, 3)
 LEFT_LEGS = (1, 3)
 
@@ -47,8 +53,9 @@ class Turn:
 class OneFoot:
     """Whose turn it is, what it observes, and what has been said for all feet."""
 
-    def __init__(self, axes: str, reach: Reach) -> None:
-        """Actions that choose these axes of a foothold."""
+    def __init__(self, axes: str, reach: Reach, rear_first: bool) -> None:
+        """Actions that choose these axes of a foothold, rear feet before front feet or after them."""
+        self._rear_first = rear_first
         self._axes = [AXES.index(axis) for axis in axes]
         low, high = reach.limits
         self._low, self._high = low[self._axes], high[self._axes]
@@ -59,12 +66,13 @@ class OneFoot:
         self._chosen_m: dict[int, Float[np.ndarray, " 3"]] = {}
 
     def turn(self, walker: Walker, motion: Motion, usual: Command) -> Turn:
-        """The rear foot of those that lift off next if they do at once, else the front foot."""
+        """One of the two feet that lift off next: rear feet choose at last, or as long as that is not soon."""
         until_s = (walker.gait.duty - walker.gait.phase(walker.time_s)).round(9) % 1.0 * walker.gait.period_s
-        front, rear = np.flatnonzero(until_s == until_s.min())
-        leg = int(rear if until_s.min() == 0 else front)
+        soon_s = until_s.min()
+        front, rear = np.flatnonzero(until_s == soon_s)
+        leg = int(rear if (soon_s > SOON_S if self._rear_first else soon_s == 0) else front)
         landing = walker.next_landings(motion, usual.velocity_m_s, usual.height_m)[leg]
-        return Turn(leg, landing + until_s.min() * np.array((*motion.velocity_m_s[:2], 0.0)))
+        return Turn(leg, landing + soon_s * np.array((*motion.velocity_m_s[:2], 0.0)))
 
     def choose(self, turn: Turn, motion: Motion, action: Float[np.ndarray, " k"]) -> None:
         """Place a foot."""
@@ -96,24 +104,27 @@ def window(turn: Turn, places: Float[np.ndarray, "H W 2"]) -> tuple[Int[np.ndarr
     return rows[:, None], columns
 
 
-def marked(
-    depths: Float32[np.ndarray, "H W"], places: Float[np.ndarray, "H W 2"], landing_m: Float[np.ndarray, " 3"]
+@njit(cache=True)
+def footing(
+    points: Float[np.ndarray, "H W 3"], landing_m: Float[np.ndarray, " 3"], toe_radius_m: float
 ) -> Float32[np.ndarray, "H W 2"]:
-    """How much nearer than half a metre places are, and how much nearer than 0.3 m to where a foot would land.
+    """How much higher than `DROP_M` below a landing the ground is, and how much nearer than `NEAR_LANDING_M` to it.
 
-    Both are 0 for what is of no use: gaps, and what is out of reach.
+    Both are 0 where a foot that misses its place by `MISS_PIXELS` may come to rest at another height: at edges.
     """
-    away = np.sqrt(np.square(places - landing_m[:2]).sum(axis=-1))
-    return np.stack([np.maximum(NEAR_M - depths, 0), np.maximum(NEAR_LANDING_M - away, 0)], axis=-1).astype(np.float32)
-
-
-def deepest_around(depths: Float32[np.ndarray, "H W"]) -> Float32[np.ndarray, "H W"]:
-    """The depth at which a foot would come to rest that may miss its place by `MISS_PIXELS` to each side."""
-    for axis in (0, 1):
-        width = [(MISS_PIXELS, MISS_PIXELS) if i == axis else (0, 0) for i in (0, 1)]
-        around = np.pad(depths, width, mode="edge")
-        depths = np.lib.stride_tricks.sliding_window_view(around, 2 * MISS_PIXELS + 1, axis=axis).max(axis=-1)
-    return depths
+    height, width = points.shape[:2]
+    ups = points[..., 2] + toe_radius_m - landing_m[2]
+    seen = np.zeros((height, width, 2), np.float32)
+    for row in range(height):
+        for column in range(width):
+            top, left = max(row - MISS_PIXELS, 0), max(column - MISS_PIXELS, 0)
+            around = ups[top : row + MISS_PIXELS + 1, left : column + MISS_PIXELS + 1]
+            up = ups[row, column]
+            if up > -DROP_M and around.max() - around.min() < EVEN_M:
+                ahead, aside = points[row, column, 0] - landing_m[0], points[row, column, 1] - landing_m[1]
+                seen[row, column, 0] = up + DROP_M
+                seen[row, column, 1] = max(NEAR_LANDING_M - math.sqrt(ahead * ahead + aside * aside), 0.0)
+    return seen
 
 
 def sense_turn(turn: Turn, walker: Walker, motion: Motion) -> Float32[np.ndarray, " 9"]:
