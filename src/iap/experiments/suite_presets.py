@@ -106,4 +106,21 @@ CARTPOLE = {
         evaluate_episodes=12,
     ),
 }
-SUITE_PRESETS = CHEETAH | CARTPOLE
+# A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
+BALL = {
+    "ball_in_cup-catch-distracted": _mover(
+        "ball_in_cup-catch",
+        2,
+        eyes(patch=4, keep=30, heads=3),
+        "medium",
+        strategy=CMAES(population=20, sigma=0.3),
+        scales=Scales(vision=0.5),
+        iterations=10,
+        episodes=6,
+        max_steps=120,
+        screen=60,
+        evaluate_every=5,
+        evaluate_episodes=8,
+    )
+}
+SUITE_PRESETS = BALL | CARTPOLE | CHEETAH
