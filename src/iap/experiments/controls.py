@@ -102,11 +102,11 @@ def _zero_action(policy: PolicyFile) -> PolicyFile:
 
 
 def _initial(policy: PolicyFile) -> Control:
-    """What training started from: the draw of its seed; or the best of many, which had statistics already."""
+    """The draw of its seed, untrained; or what training started from, the best of many, which had statistics already."""
     screened = policy.facts.get("screened")
     if screened is None:
         theta = flatten(init(policy.spec, int(policy.facts.get("seed", 0))))
         start = replace(policy, theta=theta, normaliser=Normaliser.none(policy.spec.inputs_size))
-        return Control("initial", "its parameters before training", start)
+        return Control("initial", "the random parameters of its seed", start)
     start = replace(policy, theta=flatten(init(policy.spec, int(screened["seed"]))))
     return Control("initial", f"the best of {screened['candidates']:,} draws, which training started from", start)
