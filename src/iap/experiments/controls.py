@@ -102,7 +102,7 @@ def _zero_action(policy: PolicyFile) -> PolicyFile:
 
 
 def _initial(policy: PolicyFile) -> Control:
-    """The draw of its seed, untrained; or what training started from, the best of many, which had statistics already."""
+    """The draw of its seed, untrained; or the best of many draws, which had statistics already."""
     screened = policy.facts.get("screened")
     if screened is None:
         theta = flatten(init(policy.spec, int(policy.facts.get("seed", 0))))
