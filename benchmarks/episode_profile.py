@@ -20,7 +20,7 @@ from iap.policies import policy_of, unflatten
 from iap.policies.files import PolicyFile
 from iap.rollouts import run_episode
 
-EPISODES = 12
+EPISODES = 40
 
 
 class Recorder:

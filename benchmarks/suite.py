@@ -8,6 +8,7 @@ before the backgrounds of training, what they attend to, and films.
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
@@ -29,8 +30,8 @@ from iap.rollouts import LocalPool
 RUNS = Runs("suite", SEEDS, {})
 IMAGES = DOCS / "images"
 ATTENDED_EPISODES = 10
-FILM_SEED, FILM_STEPS, FILM_EVERY = 1, 120, 2
-EYES = ("", "-cnn", "-blind")
+FILM_SEED, FILM_STEPS, FILM_EVERY = 1, 120, 3
+EYES = ("-plain", "", "-cnn", "-blind")
 
 
 def trained() -> list[str]:
@@ -50,15 +51,15 @@ def measure(task: str) -> None:
     with LocalPool(job_of(as_trained)) as pool:
         write_json(evaluate(as_trained, pool, EPISODES, seed=0), RUNS.folder / f"training-{task}.json")
     frames = frames_of(policy, FILM_SEED, FILM_STEPS)[::FILM_EVERY]
-    small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in frames]
-    small[0].save(IMAGES / f"{task}.gif", save_all=True, append_images=small[1:], duration=80, loop=0)
+    small = [Image.fromarray(frame).resize((256, 208)).quantize(32) for frame in frames]
+    small[0].save(IMAGES / f"{task}.gif", save_all=True, append_images=small[1:], duration=120, loop=0)
 
 
 def arms() -> str:
     """Returns of all arms before held-out backgrounds, task by task."""
     lines = []
     for task in trained():
-        for arm in (task + eyes for eyes in EYES if RUNS.of(task + eyes)):
+        for arm in (task + eyes for eyes in EYES if task + eyes in ARMS and RUNS.of(task + eyes)):
             parts = describe(fitted_to_env(ARMS[arm]).policy)
             each = ", ".join(f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in RUNS.returns_of(arm))
             lines.append([arm, parts.parts.get("vision", 0), parts.total, budget(arm), each])
@@ -81,7 +82,7 @@ def generalisation() -> str:
     return markdown(["task", "backgrounds of training", "held-out backgrounds", "ratio"], lines)
 
 
-def per_task(file: str, table) -> str:
+def per_task(file: str, table: Callable[[list[dict]], str]) -> str:
     """A table for each task with a trained policy."""
     return "\n".join(f"### {task}\n\n{table(RUNS.read(f'{file}-{task}.json'))}" for task in trained())
 
@@ -92,13 +93,15 @@ def main() -> None:
     asked = parser.parse_args().measure
     for task in [] if asked is None else asked or trained():
         measure(task)
-    RUNS.plot({arm: arm for arm in map(str, trained())}, IMAGES / "suite-curves.png")
-    missing = ", ".join(task for task in TASKS if task not in trained())
+    RUNS.plot({task: task for task in trained()}, IMAGES / "suite-curves.png")
+    missing = ", ".join([task for task in TASKS if task not in trained()])
+    untrained = ", ".join([arm for arm in ARMS if not RUNS.of(arm)])
     write(
         "distracting-suite.md",
         episodes=EPISODES,
         arms=arms(),
         missing=f"Not learnt yet: {missing}." if missing else "",
+        untrained=f"Not trained yet: {untrained}." if untrained else "",
         generalisation=generalisation(),
         controls=per_task("controls", controls_table),
         attended=per_task("attended", attended_table),
