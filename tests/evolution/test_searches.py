@@ -73,6 +73,15 @@ def test_a_parameter_of_tiny_scale_hardly_moves_whatever_depends_on_it(strategy,
     assert moved[1:].max() > 0.1
 
 
+def test_parameters_of_scale_0_stay_and_the_others_are_searched_as_if_alone(strategy, evolve):
+    scales = np.tile(np.float32([1, 0]), P // 2)
+    some = evolve(start(strategy, ONES, scales, seed=0), lambda x, _: x[:, ::2].sum(axis=1), 3)
+    alone = evolve(start(strategy, ONES[::2], ONES[::2], seed=0), lambda x, _: x.sum(axis=1), 3)
+    assert mean(some)[1::2].tolist() == ONES[1::2].tolist()
+    assert mean(some)[::2].tolist() == mean(alone).tolist() != ONES[::2].tolist()
+
+
+
 def test_scales_only_change_units(strategy, quadratic, evolve):
     if isinstance(strategy, OpenES):
         strategy = replace(strategy, weight_decay=0.0)  # it takes off a share of θ in its own units
@@ -187,8 +196,9 @@ def test_cma_es_refuses_what_its_matrix_is_too_large_for_and_names_snes():
         ({"theta0": np.zeros(0, np.float32)}, "theta0 must hold at least one parameter"),
         ({"theta0": np.full(P, np.nan, np.float32)}, "theta0 must be finite"),
         ({"scales": np.ones(P + 1, np.float32)}, r"scales must be one a parameter, \(20,\), not of shape \(21,\)"),
-        ({"scales": np.zeros(P, np.float32)}, "scales must be positive, but one is 0"),
-        ({"scales": np.full(P, 1e-60)}, "scales must be positive, but one is 0"),
+        ({"scales": np.zeros(P, np.float32)}, "scales must be 0 or more, and not all 0, but one is 0"),
+        ({"scales": np.full(P, 1e-60)}, "scales must be 0 or more, and not all 0, but one is 0"),
+        ({"scales": np.full(P, -1, np.float32)}, "scales must be 0 or more, and not all 0, but one is -1"),
         ({"scales": np.full(P, np.inf, np.float32)}, "scales must be finite"),
         ({"seed": -1}, "seed must be between 0"),
         ({"seed": 2**63}, "seed must be between 0"),

@@ -53,7 +53,7 @@ TWO_LEVELS = {
     "stored keys": replace(COMMANDED, keys_every=2),
     "frames": replace(COMMANDED, frames=2),
     "anchored": replace(COMMANDED, anchored=True),
-    "changes": replace(COMMANDED, changes=True),
+    "changes": replace(COMMANDED, sees=("changes",)),
     "deep high level": replace(COMMANDED, controller=MLP((3,))),
     "deep low level": replace(COMMANDED, level=TwoLevel(low=MLP((3,)))),
     "cnn": replace(COMMANDED, vision=CNN(((4, 4, 2),))),

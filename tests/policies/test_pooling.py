@@ -92,5 +92,5 @@ def test_specs_from_before_there_were_these_options_can_be_read():
     old = to_json(spec_of())
     for name in ("placed", "soft"):
         del old["vision"][name]
-    del old["changes"], old["anchored"]
+    del old["sees"], old["anchored"]
     assert from_json(old) == spec_of()

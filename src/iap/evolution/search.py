@@ -22,14 +22,15 @@ from iap.evolution.strategies import CMAES, STRATEGIES, Strategy
 class Search:
     """Where a search stands.
 
-    The strategy works on x = (θ − origin)/scales, so that it may treat all parameters alike, and x = 0 is the start.
+    The strategy works on x = (θ − origin)/scales, so that it may treat all parameters alike, and x = 0 is the start. It
+    knows nothing of parameters of scale 0, which stay as they are.
 
     Attributes:
         strategy: what was chosen.
         seed: of all its random numbers, together with the iteration.
         iteration: how often it was told returns.
         origin: the θ it started from.
-        scales: of each parameter's perturbations.
+        scales: of each parameter's perturbations; 0 for one that is fixed.
         state: the strategy's own, a tree of arrays.
     """
 
@@ -55,15 +56,16 @@ def start(strategy: Strategy, theta0: Float[np.ndarray, " p"], scales: Float[np.
         raise ValueError("theta0 must hold at least one parameter, not none")
     if scales.shape != origin.shape:
         raise ValueError(f"scales must be one a parameter, {origin.shape}, not of shape {scales.shape}")
-    if not (scales > 0).all():
-        raise ValueError(f"scales must be positive, but one is {scales.min()}")
-    if isinstance(strategy, CMAES) and origin.size > strategy.most_parameters:
+    if (scales < 0).any() or not scales.any():
+        raise ValueError(f"scales must be 0 or more, and not all 0, but one is {scales.min()}")
+    size = int(np.count_nonzero(scales))
+    if isinstance(strategy, CMAES) and size > strategy.most_parameters:
         raise ValueError(
-            f"theta0 has {origin.size} parameters, but cma-es keeps a matrix of their squared number and takes at most "
+            f"theta0 has {size} parameters, but cma-es keeps a matrix of their squared number and takes at most "
             f"{strategy.most_parameters}: choose snes, which keeps one σ a parameter"
         )
     require_count("seed", seed, least=0, most=2**63 - 1)
-    return Search(strategy, int(seed), 0, origin, scales, algorithms.first_state(strategy, origin.size))
+    return Search(strategy, int(seed), 0, origin, scales, algorithms.first_state(strategy, size))
 
 
 def ask(search: Search) -> tuple[Float[np.ndarray, "n p"], Search]:
@@ -71,7 +73,7 @@ def ask(search: Search) -> tuple[Float[np.ndarray, "n p"], Search]:
     from iap.evolution import algorithms
 
     candidates, state = algorithms.sample(search.strategy, search.state, search.seed, search.iteration)
-    return search.origin + search.scales * candidates, replace(search, state=state)
+    return _placed(search, candidates), replace(search, state=state)
 
 
 def tell(search: Search, thetas: Float[np.ndarray, "n p"], returns: Float[np.ndarray, " n"]) -> Search:
@@ -92,14 +94,23 @@ def tell(search: Search, thetas: Float[np.ndarray, "n p"], returns: Float[np.nda
     utilities = shape(search.strategy.shaping, returns)
     state = search.state
     if utilities.any():
-        candidates = (thetas - search.origin) / search.scales
-        state = algorithms.update(search.strategy, state, candidates, utilities, mean(search))
+        free = search.scales > 0
+        candidates = (thetas - search.origin)[:, free] / search.scales[free]
+        state = algorithms.update(search.strategy, state, candidates, utilities, mean(search)[free])
     return replace(search, iteration=search.iteration + 1, state=state)
 
 
 def mean(search: Search) -> Float[np.ndarray, " p"]:
     """The θ that the search holds for best: the centre of its next candidates."""
-    return search.origin + search.scales * search.state.mean
+    return _placed(search, search.state.mean[None])[0]
+
+
+def _placed(search: Search, candidates: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "n p"]:
+    """The θ of candidates that tell of the parameters that are free."""
+    free = search.scales > 0
+    thetas = np.repeat(search.origin[None], len(candidates), axis=0)
+    thetas[:, free] += search.scales[free] * candidates
+    return thetas
 
 
 def _vector(name: str, x: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:

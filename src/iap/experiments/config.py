@@ -20,7 +20,7 @@ HELD_OUT_SEEDS = 1 << 29
 
 @dataclass(frozen=True)
 class Scales:
-    """How much of σ each part of a policy is perturbed with: one σ for all of θ is wrong."""
+    """How much of σ each part of a policy is perturbed with: one σ for all of θ is wrong. A part at 0 is not evolved."""
 
     vision: float = 0.25
     controller: float = 1.0
@@ -28,8 +28,8 @@ class Scales:
 
     def __post_init__(self) -> None:
         for part in ("vision", "controller", "low"):
-            if not getattr(self, part) > 0:
-                raise ValueError(f"scales.{part} must be positive, not {getattr(self, part)}")
+            if not getattr(self, part) >= 0:
+                raise ValueError(f"scales.{part} must be 0 or more, not {getattr(self, part)}")
 
 
 @dataclass(frozen=True)

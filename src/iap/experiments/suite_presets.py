@@ -48,7 +48,7 @@ CHEETAH = {
         env=EnvSpec.of("iap/cheetah-run-v0"),
         strategy=CMAES(population=20, sigma=0.3),
         scales=Scales(vision=0.3),
-        iterations=22,
+        iterations=60,
         episodes=1,
         max_steps=125,
         screen=60,
@@ -61,7 +61,7 @@ CHEETAH = {
         env=EnvSpec.of("iap/cheetah-run-v0", difficulty="medium"),
         strategy=CMAES(population=20, sigma=0.1),
         scales=Scales(vision=1.0, controller=0.1),
-        iterations=24,
+        iterations=60,
         episodes=4,
         max_steps=100,
         evaluate_every=4,
@@ -72,7 +72,7 @@ CHEETAH = {
 
 def _mover(task: str, actions: int, vision: Rank, difficulty: str | None, **options: Any) -> TrainConfig:
     """A run whose policy sees what moves; in grey, as the colours of changes tell little."""
-    policy = PolicySpec((100, 100, 1), sensors=0, actions=actions, vision=vision, frames=2, changes=True)
+    policy = PolicySpec((100, 100, 1), sensors=0, actions=actions, vision=vision, frames=2, sees=("changes",))
     env = EnvSpec.of(f"iap/{task}-v0", frame="grey", difficulty=difficulty)
     return TrainConfig(env=env, policy=policy, **options)
 

@@ -36,8 +36,17 @@ BAD_CONTENT = (ValueError, TypeError, OverflowError, RecursionError, safetensors
 Header = dict[str, Any]
 Upgrade = Callable[[Header], Header]
 
+
+def _with_sights(header: Header) -> Header:
+    """What is seen has many names since version 2; before, it was the image or its changes."""
+    match header:
+        case {"spec": {"changes": bool(changes), **others}}:
+            return header | {"spec": others | {"sees": ["changes"] if changes else ["image"]}}
+    return header
+
+
 # The n-th makes a header of version n + 1 out of one of version n. Fields added with a default need none.
-UPGRADES: tuple[Upgrade, ...] = ()
+UPGRADES: tuple[Upgrade, ...] = (_with_sights,)
 VERSION = 1 + len(UPGRADES)
 
 

@@ -16,16 +16,6 @@ MOMENTS = 6  # a head: centroid (2), second moments about it (3), mass (1)
 
 
 @njit(error_model="numpy", cache=True)
-def changes(image, before):
-    """By how much each number of an image is above or below that of another."""
-    changed = np.empty_like(image)
-    now, then, out = image.ravel(), before.ravel(), changed.ravel()
-    for i in range(len(now)):
-        out[i] = max(now[i], then[i]) - min(now[i], then[i])
-    return changed
-
-
-@njit(error_model="numpy", cache=True)
 def pool_patches(image, chosen, shares, patch, stride, centres, scale, shift, weights, biases):
     """Each head weighs the chosen patches by relu(weight·(mean colour, centre) + bias), and sums up where they lie.
 

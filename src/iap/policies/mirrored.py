@@ -60,7 +60,7 @@ class MirroredPolicy:
         policy, level, vision = self._policy, self._policy.level, self._policy.vision
         if level.follows is not None:
             self._following = policy.features_size, policy.normal, level.follows, mirror
-        of_one_image = policy.forgets and not spec.changes
+        of_one_image = policy.forgets and spec.sees == ("image",)
         if level.commands is not None and isinstance(vision, Ranker) and vision.glances and of_one_image:
             self._glance, self._patches = vision.glance, (vision.grid, vision.patch, vision.stride)
             self._commanding = policy.normal, level.commands, mirror

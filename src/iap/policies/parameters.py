@@ -111,13 +111,13 @@ def _columns(leading: int, gain: float, sensors: int) -> np.ndarray:
 
 
 def _vision(spec: PolicySpec, make: Make) -> RankParams | TransParams | ExactRankParams | LayersParams | None:
-    channels = spec.image_shape[2]
+    channels = spec.seen_shape[2]
     match spec.vision:
         case Rank() as vision:
-            return _rank(vision, spec.image_shape, make)
+            return _rank(vision, spec.seen_shape, make)
         case Trans() as vision:
             width = vision.positions.width(vision.patch**2 * channels)
-            patches = patches_of(vision, spec.image_shape).patches
+            patches = patches_of(vision, spec.seen_shape).patches
             return TransParams(
                 query=_affine(make, "query", width, vision.d, bias=False),
                 key=_affine(make, "key", width, vision.d, bias=False),
@@ -130,7 +130,7 @@ def _vision(spec: PolicySpec, make: Make) -> RankParams | TransParams | ExactRan
                 query=_affine(make, "query", width, vision.d), key=_affine(make, "key", width, vision.d)
             )
         case CNN() as vision:
-            shapes = zip(layers_of(vision, spec.image_shape), maps_of(vision, spec.image_shape), strict=False)
+            shapes = zip(layers_of(vision, spec.seen_shape), maps_of(vision, spec.seen_shape), strict=False)
             layers = [
                 _affine(make, f"layers.{i}", size**2 * seen[2], filters)
                 for i, ((filters, size, _), seen) in enumerate(shapes)

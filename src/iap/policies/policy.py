@@ -10,9 +10,10 @@ from jaxtyping import Float
 from iap.attention.arrays import require_count, require_finite
 from iap.policies.levels import OneLevel, TwoLevels
 from iap.policies.looking import Look
-from iap.policies.loops import changes, fill_features, follow, receive
+from iap.policies.loops import fill_features, follow, receive
 from iap.policies.normaliser import Normaliser
 from iap.policies.parameters import require_params
+from iap.policies.sights import show
 from iap.policies.specs import PolicySpec
 from iap.policies.state import Attention, State
 from iap.policies.trees import Params
@@ -82,14 +83,15 @@ class Policy:
         return action, State(inputs, readouts, hidden, latent, keys, image, looks, hold, state.seed), attention
 
     def _look(self, observation: Mapping[str, Any], state: State) -> tuple[Look, np.ndarray | None]:
-        """What comes of looking, and the image to remember if changes are seen."""
+        """What comes of looking, and the image to remember if more than this one is seen."""
         if self.vision is None:
             return BLIND, None
         image = self.image(observation)
-        if not self.spec.changes:
+        if self.spec.sees == ("image",):
             return self.vision.look(image, state), None
         before = image if state.image is None else state.image
-        return self.vision.look(changes(image, before), state), image.copy()  # cameras may draw over their images
+        seen = show(self.spec.sees, image, before)
+        return self.vision.look(seen, state), image.copy()  # cameras may draw over their images
 
     def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features: this readout, then its differences to those before; and what to remember of them."""

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from iap.attention.arrays import require_count
 from iap.attention.features import ReLU, Softmax
@@ -17,6 +17,7 @@ from iap.policies.vision_specs import (
     Trans,
     Vision,
     require_flags,
+    require_names,
     require_type,
 )
 
@@ -37,6 +38,7 @@ __all__ = [
     "from_json",
     "to_json",
 ]
+Sight = Literal["image", "changes", "contrast"]
 MOST_PIXELS = 1 << 23  # numbers, eight megapixels of grey: a spec that came in a file cannot ask for all of the memory
 
 
@@ -135,8 +137,10 @@ class PolicySpec:
         vision: image → readout.
         controller: readout and sensors → action (or command).
         frames: how many looks' readouts the controller sees: the newest, then its differences to those before.
-        changes: whether the vision sees by how much each pixel has changed since the last look, not the image itself:
-            what stands still, such as a background, is then black; at the first look all is.
+        sees: what the vision is shown, one set of channels after the other: the "image" itself; its "changes", by how
+            much each pixel has changed since the last look (what stands still, such as a background, is black, and at
+            the first look all is); its "contrast", by how much each pixel stands out from the mean of what is around
+            it, a square of a third of the image's side.
         anchored: whether readouts are told as differences to the first look of the episode: what is the same throughout
             an episode, such as where the camera stands, then hardly matters.
         normalise: whether running statistics of what the controller receives are applied to it.
@@ -152,7 +156,7 @@ class PolicySpec:
     vision: Vision = Rank()  # noqa: RUF009
     controller: Controller = Linear()
     frames: int = 1
-    changes: bool = False
+    sees: tuple[Sight, ...] = ("image",)
     anchored: bool = False
     normalise: bool = True
     look_every: int = 1
@@ -165,7 +169,8 @@ class PolicySpec:
         require_count("sensors", self.sensors, least=0)
         for name in ("actions", "frames", "look_every", "keys_every"):
             require_count(name, getattr(self, name))
-        require_flags(self, "normalise", "changes", "anchored")
+        require_flags(self, "normalise", "anchored")
+        require_names("sees", self.sees, Sight)
         require_type("vision", self.vision, *get_args(Vision))
         require_type("controller", self.controller, *get_args(Controller))
         require_type("level", self.level, TwoLevel, type(None))
@@ -174,12 +179,18 @@ class PolicySpec:
             raise ValueError(f"keys_every must be 1 unless vision is Rank, not {self.keys_every}")
         if self.level is not None and self.look_every > 1:
             raise ValueError(f"look_every must be 1 with two levels, which choose when to look, not {self.look_every}")
-        require_fit(self.vision, self.image_shape)
+        require_fit(self.vision, self.seen_shape)
+
+    @property
+    def seen_shape(self) -> tuple[int, int, int]:
+        """Of what the vision is shown."""
+        height, width, channels = self.image_shape
+        return height, width, channels * len(self.sees)
 
     @property
     def readout_size(self) -> int:
         """How many numbers one look gives."""
-        return readout_size(self.vision, self.image_shape)
+        return readout_size(self.vision, self.seen_shape)
 
     @property
     def features_size(self) -> int:

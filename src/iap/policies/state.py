@@ -20,7 +20,7 @@ class State(NamedTuple):
         hidden: the controller's own memory.
         latent: the command of the high level.
         keys: those stored at the last refresh, if keys are refreshed less often than queries.
-        image: the last one that was looked at, if changes are seen.
+        image: the last one that was looked at, if more is seen than the image itself.
         looks: how many there were.
         hold: steps to come before the next look.
         seed: of what is sampled; with `looks` it tells all random numbers.

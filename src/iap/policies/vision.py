@@ -61,13 +61,13 @@ def vision_of(spec: PolicySpec, params: Params) -> Ranker | Mixer | ExactRanker 
     """The vision of a spec, with these parameters; None if it is blind."""
     match spec.vision, params.vision:
         case Rank() as vision, RankParams() as evolved:
-            return Ranker(vision, spec.image_shape, evolved, spec.keys_every)
+            return Ranker(vision, spec.seen_shape, evolved, spec.keys_every)
         case Trans() as vision, TransParams() as evolved:
-            return Mixer(vision, spec.image_shape, evolved)
+            return Mixer(vision, spec.seen_shape, evolved)
         case ExactRank() as vision, ExactRankParams() as evolved:
-            return ExactRanker(vision, spec.image_shape, evolved)
+            return ExactRanker(vision, spec.seen_shape, evolved)
         case CNN() as vision, LayersParams() as evolved:
-            return Convolver(vision, spec.image_shape, evolved)
+            return Convolver(vision, spec.seen_shape, evolved)
         case _, None:
             return None
     raise TypeError(f"params are of another vision than {spec.vision}")

@@ -68,7 +68,7 @@ class Rank:
         require_type("positions", self.positions, Positions)
         for name in ("keep", "projected", "heads"):
             require_count(name, getattr(self, name))
-        _require_values(self.values)
+        require_names("values", self.values, Value)
         _require_name("order", self.order, Order)
         _require_name("select", self.select, Select)
         require_flags(self, "placed", "soft", "masked", "learn_pooling", "normalise_rows", "bias")
@@ -186,13 +186,14 @@ def _check_attention(patch: object, stride: object, d: object, kernel: object) -
         require_count("projections", kernel.projections, most=MOST_PROJECTIONS)
 
 
-def _require_values(values: object) -> None:
-    if not isinstance(values, tuple) or not values:
-        raise ValueError(f"values must be a tuple of {', '.join(get_args(Value))}, not {values!r}")
-    for value in values:
-        _require_name("values", value, Value)
-    if len(set(values)) < len(values):
-        raise ValueError(f"values must name each at most once, not {values!r}")
+def require_names(name: str, names: object, known: object) -> None:
+    """Refuse what is not a tuple of some of the known names, each at most once."""
+    if not isinstance(names, tuple) or not names:
+        raise ValueError(f"{name} must be a tuple of {', '.join(get_args(known))}, not {names!r}")
+    for each in names:
+        _require_name(name, each, known)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name} must name each at most once, not {names!r}")
 
 
 def _require_name(name: str, value: object, names: object) -> None:

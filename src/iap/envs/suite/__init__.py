@@ -4,7 +4,7 @@
 |---|---|
 | `task.py` | the environment |
 | `tasks.py` | which tasks there are |
-| `loading.py`, `stepping.py` | dm_control's environments, and their steps without its overhead |
+| `loading.py`, `stepping.py`, `rewards.py` | dm_control's environments, their steps and rewards without its overhead |
 | `view.py` | the camera's image before a sky, and which part of it is robot, floor, background |
 | `distractions.py` | what changes the look: `background.py`, `camera.py`, `colour.py` |
 | `sources.py` | where backgrounds come from: `files.py`, `davis.py`, `procedural.py`; kept in `cache.py` |

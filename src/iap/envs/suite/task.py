@@ -14,6 +14,7 @@ from iap.envs.observations import Observation, observation_space, require_size
 from iap.envs.suite.distractions import KINDS, distractions_of
 from iap.envs.suite.frames import CAMERA, LONGEST_SIDE
 from iap.envs.suite.loading import loaded
+from iap.envs.suite.rewards import reward_of
 from iap.envs.suite.sources import PROCEDURAL, Split
 from iap.envs.suite.stepping import action_space, stepper
 from iap.envs.suite.tasks import domain_of, usual_repeat
@@ -100,6 +101,7 @@ class SuiteTask(gymnasium.Env):
         self._picture: View | None = None
         substeps = round(self._env.control_timestep() / self._physics.timestep())
         self._simulate = stepper(self._model, self._data, substeps)
+        self._reward = reward_of(task, self._task, self._physics)
         self._looking = True
         image = spaces.Box(0, 255, (*self._size, CHANNELS[frame]), np.uint8)
         self.observation_space = observation_space(image, self._sensors().size)
@@ -184,7 +186,7 @@ class SuiteTask(gymnasium.Env):
         self._simulate()
         self._task.after_step(self._physics)
         self._distractions.advance()
-        return float(self._task.get_reward(self._physics))
+        return self._reward()
 
 
 def _require_seeds(seeds: dict[str, Any]) -> dict[str, Any]:

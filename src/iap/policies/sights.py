@@ -1,0 +1,85 @@
+"""What a vision is shown of an image: the image itself, what has changed since the last look, what stands out."""
+
+import numpy as np
+from numba import njit
+
+from iap.policies.specs import Sight
+
+SURROUND = 3  # the side of the square that is around a pixel goes so often into the image's shorter side
+
+
+def show(sees: tuple[Sight, ...], image: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """All that is seen of an image, each in as many channels as the image has; `before` is that of the last look."""
+    if len(sees) == 1:
+        return _sight(sees[0], image, before)
+    height, width, channels = image.shape
+    shown = np.empty((height, width, channels * len(sees)), image.dtype)
+    for i, sight in enumerate(sees):
+        put_channels(_sight(sight, image, before), shown, i * channels)
+    return shown
+
+
+def _sight(sight: Sight, image: np.ndarray, before: np.ndarray) -> np.ndarray:
+    match sight:
+        case "image":
+            return image
+        case "changes":
+            return changes(image, before)
+        case "contrast":
+            grey, most = (128.0, 255.0) if image.dtype == np.uint8 else (0.5, 1.0)
+            return contrast(image, min(image.shape[:2]) // (2 * SURROUND), grey, most)
+
+
+@njit(error_model="numpy", cache=True)
+def put_channels(part, whole, first):
+    """Write the channels of one image into another, from the given one on."""
+    height, width, channels = part.shape
+    for y in range(height):
+        for x in range(width):
+            for c in range(channels):
+                whole[y, x, first + c] = part[y, x, c]
+
+
+@njit(error_model="numpy", cache=True)
+def changes(image, before):
+    """By how much each number of an image is above or below that of another."""
+    changed = np.empty_like(image)
+    now, then, out = image.ravel(), before.ravel(), changed.ravel()
+    for i in range(len(now)):
+        out[i] = max(now[i], then[i]) - min(now[i], then[i])
+    return changed
+
+
+@njit(error_model="numpy", cache=True)
+def contrast(image, reach, grey, most):
+    """Each number of an image less the mean of the square around it, `reach` pixels each way; what is equal is grey.
+
+    Of squares that reach beyond the image, the part within it counts.
+    """
+    height, width, channels = image.shape
+    pixels, out = image.reshape(height, width * channels), np.empty((height, width * channels), image.dtype)
+    side = (2 * reach + 1) * channels
+    columns = np.zeros(width * channels)  # sums over the rows of the square
+    sums = np.zeros(width * channels + side)  # of columns, from the left; before and after the image they stay
+    shares = np.empty(width * channels)
+    for i in range(width * channels):
+        x = i // channels
+        shares[i] = 1.0 / (min(x + reach, width - 1) - max(x - reach, 0) + 1)
+    start = (reach + 1) * channels
+    for y in range(min(reach, height)):
+        columns += pixels[y]
+    for y in range(height):
+        above, below = y - reach - 1, y + reach
+        if below < height:
+            columns += pixels[below]
+        if above >= 0:
+            columns -= pixels[above]
+        for i in range(len(columns)):
+            sums[start + i] = sums[start + i - channels] + columns[i]
+        for i in range(start + len(columns), len(sums)):
+            sums[i] = sums[i - channels]
+        a_row = 1.0 / (min(below, height - 1) - max(above, -1))
+        for i in range(len(columns)):
+            mean = (sums[i + side] - sums[i]) * (a_row * shares[i])
+            out[y, i] = min(max(pixels[y, i] - mean + grey, 0.0), most)
+    return out.reshape(image.shape)
