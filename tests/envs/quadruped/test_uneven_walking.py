@@ -18,7 +18,7 @@ from iap.envs.quadruped.footstep_task import FootstepTask
 from iap.envs.quadruped.footsteps import ACTIONS, FEELINGS, ON_STAIRS, ON_THE_LEVEL, SENSORS
 from iap.envs.quadruped.ground_cameras import FOOTING
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
-from iap.envs.quadruped.one_foot import footing
+from iap.envs.quadruped.one_foot_loops import footing
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Box
 from iap.envs.quadruped.uneven_terrain import KINDS

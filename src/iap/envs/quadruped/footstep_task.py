@@ -28,7 +28,8 @@ from iap.envs.quadruped.footsteps import (
 )
 from iap.envs.quadruped.ground_cameras import DEPTH_SIZE, FARTHEST_M, FOOTING, VIEWS, GroundCameras
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
-from iap.envs.quadruped.one_foot import SENSED, WINDOW, OneFoot, Turn, sense_turn
+from iap.envs.quadruped.one_foot import SENSED, OneFoot, Turn, sense_turn
+from iap.envs.quadruped.one_foot_loops import WINDOW
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Simulator
 from iap.envs.quadruped.uneven_terrain import KINDS, Kind, Terrain, draw_terrain, flat_terrain, most_boxes

@@ -6,22 +6,16 @@ feet as they lift off. A body that leans with stairs turns the belly camera forw
 long as that camera still sees where they would land.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Float32, Int
-from numba import njit
+from jaxtyping import Float, Float32
 
 from iap.envs.quadruped.footsteps import AXES, Reach
 from iap.locomotion.walker import Command, Motion, Walker
 from iap.locomotion.walker_loops import ground_below, heading_of
 
-WINDOW = (16, 16)
 SENSED = 9
-DROP_M, NEAR_LANDING_M = 0.25, 0.3  # what a window tells apart
-MISS_PIXELS = 2  # about four centimetres on the ground
-EVEN_M = 0.04  # by which heights differ at most within those
 SOON_S = 0.125  # before lifting off, until which rear feet choose on stairs
 REAR_LEGS = (2, 3)
 LEFT_LEGS = (1, 3)
@@ -93,38 +87,6 @@ class OneFoot:
         for leg, chosen in self._chosen_m.items():
             offsets[leg] = (chosen - landings[leg]) @ heading_of(motion.rotation)
         return replace(usual, offsets_m=offsets)
-
-
-def window(turn: Turn, places: Float[np.ndarray, "H W 2"]) -> tuple[Int[np.ndarray, "16 1"], Int[np.ndarray, " 16"]]:
-    """The rows and columns of a camera's image around the place where a foot would land; edges are repeated."""
-    away = np.square(places - turn.landing_m[:2]).sum(axis=-1)
-    row, column = np.unravel_index(away.argmin(), away.shape)
-    rows = np.clip(row + np.arange(WINDOW[0]) - WINDOW[0] // 2, 0, away.shape[0] - 1)
-    columns = np.clip(column + turn.side * (np.arange(WINDOW[1]) - WINDOW[1] // 2), 0, away.shape[1] - 1)
-    return rows[:, None], columns
-
-
-@njit(cache=True)
-def footing(
-    points: Float[np.ndarray, "H W 3"], landing_m: Float[np.ndarray, " 3"], toe_radius_m: float
-) -> Float32[np.ndarray, "H W 2"]:
-    """How much higher than `DROP_M` below a landing the ground is, and how much nearer than `NEAR_LANDING_M` to it.
-
-    Both are 0 where a foot that misses its place by `MISS_PIXELS` may come to rest at another height: at edges.
-    """
-    height, width = points.shape[:2]
-    ups = points[..., 2] + toe_radius_m - landing_m[2]
-    seen = np.zeros((height, width, 2), np.float32)
-    for row in range(height):
-        for column in range(width):
-            top, left = max(row - MISS_PIXELS, 0), max(column - MISS_PIXELS, 0)
-            around = ups[top : row + MISS_PIXELS + 1, left : column + MISS_PIXELS + 1]
-            up = ups[row, column]
-            if up > -DROP_M and around.max() - around.min() < EVEN_M:
-                ahead, aside = points[row, column, 0] - landing_m[0], points[row, column, 1] - landing_m[1]
-                seen[row, column, 0] = up + DROP_M
-                seen[row, column, 1] = max(NEAR_LANDING_M - math.sqrt(ahead * ahead + aside * aside), 0.0)
-    return seen
 
 
 def sense_turn(turn: Turn, walker: Walker, motion: Motion) -> Float32[np.ndarray, " 9"]:
