@@ -1,9 +1,9 @@
-"""The loops behind `mpc`, compiled: the condensed quadratic program in closed form, and its unconstrained minimum."""
+"""The loops behind `mpc`, compiled: the condensed quadratic program in closed form."""
+
+import math
 
 import numpy as np
 from numba import njit
-
-ROWS = 6  # of constraints on the force of a foot: four sides of the friction pyramid, least and most pressure
 
 
 @njit(cache=True)
@@ -73,9 +73,19 @@ def turnings(steps, legs, feet, inverse_inertia):
 
 
 @njit(cache=True)
-def build(state, reference, contacts, feet, inverse_inertia, rate_map, weights, sums, constants):
+def inertia_and_rates(roll, pitch, inertia):
+    """The inverse inertia in the frame without yaw, and the map from turning speed to the rates of the angles."""
+    sr, cr, sp, cp = math.sin(roll), math.cos(roll), math.sin(pitch), math.cos(pitch)
+    rotation = np.array([[cp, sp * sr, sp * cr], [0.0, cr, -sr], [-sp, cp * sr, cp * cr]])
+    rates = np.array([[1 / cp, 0.0, 0.0], [0.0, 1.0, 0.0], [sp / cp, 0.0, 1.0]])
+    return (rotation / inertia) @ rotation.T, rates
+
+
+@njit(cache=True)
+def build(state, reference, contacts, feet, body, sums):
     """The Hessian and the gradient over the stance forces, in the order of steps and then legs."""
-    mass, force_weight, step_s, gravity = constants
+    inertia, weights, (mass, force_weight, step_s, gravity) = body
+    inverse_inertia, rate_map = inertia_and_rates(state[0], state[1], inertia)
     steps, legs = list_pushes(contacts)
     turning = turnings(steps, legs, feet, inverse_inertia)
     angle_weights = rate_map.T @ np.diag(weights[:3]) @ rate_map
@@ -129,55 +139,3 @@ def build_gradient(steps, turning, rate_map, weights, errors, step_s, mass):
                     entry += turning[e, j, i] * (on_place * weighted[k, j] + on_speed * weighted[k, 6 + j])
                 gradient[3 * e + i] += 2 * entry
     return gradient
-
-
-@njit(cache=True)
-def unconstrained(hessian, gradient):
-    """Where the gradient vanishes, by Cholesky's factor; the second result says whether there is one."""
-    size = len(gradient)
-    upper = hessian.copy()  # H = UᵀU, row by row, so that the inner loops run along memory
-    best = -gradient
-    for k in range(size):
-        if not upper[k, k] > 0:
-            return best, False
-        pivot = 1 / np.sqrt(upper[k, k])
-        for j in range(k, size):
-            upper[k, j] *= pivot
-        best[k] *= pivot
-        for i in range(k + 1, size):
-            factor = upper[k, i]
-            best[i] -= factor * best[k]
-            for j in range(i, size):
-                upper[i, j] -= factor * upper[k, j]
-    for i in range(size - 1, -1, -1):
-        total = best[i]
-        for j in range(i + 1, size):
-            total -= upper[i, j] * best[j]
-        best[i] = total / upper[i, i]
-    return best, True
-
-
-@njit(cache=True)
-def is_allowed(forces, friction, least, most):
-    """Whether each force lies in its friction pyramid and presses as much as it should."""
-    for e in range(0, len(forces), 3):
-        grip = friction * forces[e + 2]
-        if abs(forces[e]) > grip or abs(forces[e + 1]) > grip or not least <= forces[e + 2] <= most:
-            return False
-    return True
-
-
-@njit(cache=True)
-def constraints(count, friction, least, most):
-    """The same as columns C and bounds b of Cᵀ·forces ≥ b."""
-    columns = np.zeros((3 * count, ROWS * count))
-    bounds = np.zeros(ROWS * count)
-    for e in range(count):
-        for axis in range(2):
-            for side in range(2):
-                row = ROWS * e + 2 * axis + side
-                columns[3 * e + axis, row] = 1.0 - 2.0 * side
-                columns[3 * e + 2, row] = friction
-        columns[3 * e + 2, ROWS * e + 4], bounds[ROWS * e + 4] = 1.0, least
-        columns[3 * e + 2, ROWS * e + 5], bounds[ROWS * e + 5] = -1.0, -most
-    return columns, bounds

@@ -44,7 +44,6 @@ EPISODE_STEPS = 160
 SETTLING_STEPS = 20  # at rest, before the first action
 
 STANDING_M = 0.4835
-TOUCH_N = 1.0
 
 
 class FootstepTask(gymnasium.Env):
@@ -130,7 +129,8 @@ class FootstepTask(gymnasium.Env):
         self._cameras.place(self.terrain.boxes)
         for _ in range(SETTLING_STEPS):
             self._simulator.step(self._pose)
-        self.motion = self._measure()
+        self.motion = Motion.unknown()
+        self._measure()
         self.walker.restart(self.motion)
         self._last_action = np.zeros(len(self._numbers))
         if self._one_foot is not None:
@@ -146,15 +146,16 @@ class FootstepTask(gymnasium.Env):
         self._last_action = action
         command = self._to_command(action)
         reward, ended = 0.0, None
+        self.motion = self.motion.copy()  # whoever has kept the last one keeps it as it was
         for _ in range(CONTROL_STEPS):
-            before_m = self.motion.position_m[0]
+            before_m = float(self.motion.position_m[0])
             try:
                 commands, gives_torque = self.walker.step(self.motion, command)
             except QPError:
                 ended = "no forces carry the body"
                 break
             self._simulator.step(commands, gives_torque)
-            self.motion = self._measure()
+            self._measure()
             reward += min(max(self.motion.position_m[0] - before_m, -self._most_step_m), self._most_step_m)
             ended = self._why_ended()
             if ended:
@@ -222,10 +223,8 @@ class FootstepTask(gymnasium.Env):
         whole[self._numbers] = action
         return self.reach.to_command(whole)
 
-    def _measure(self) -> Motion:
-        position, quaternion, velocity, rates, angles, _ = self._simulator.state()
-        touching = self._simulator.foot_pressures() > TOUCH_N
-        return Motion.measured(position, quaternion, velocity, rates, angles, touching)
+    def _measure(self) -> None:
+        self.motion.measure(*self._simulator.state()[:5], self._simulator.foot_pressures())
 
     def _why_ended(self) -> str | None:
         feet_m = sum(self.walker.footholds_m[:, 2].tolist()) / 4

@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Float32
 
+from iap.locomotion.body_loops import ground_below, heading_of
 from iap.locomotion.footholds import inverse_raibert
 from iap.locomotion.gait import FootState
 from iap.locomotion.walker import Command, Motion, Walker
-from iap.locomotion.walker_loops import ground_below, heading_of
 
 FEELINGS, ACTIONS = 34, 22  # numbers of what is felt beside the last action, and of a whole action
 SENSORS = FEELINGS + ACTIONS

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from iap.envs.quadruped.footsteps import AXES, Reach
+from iap.locomotion.body_loops import ground_below, heading_of
 from iap.locomotion.walker import Command, Motion, Walker
-from iap.locomotion.walker_loops import ground_below, heading_of
 
 SENSED = 9
 SOON_S = 0.125  # before lifting off, until which rear feet choose on stairs
