@@ -28,8 +28,8 @@ from iap.envs.quadruped.footsteps import (
 )
 from iap.envs.quadruped.ground_cameras import DEPTH_SIZE, FARTHEST_M, FOOTING, VIEWS, GroundCameras
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
-from iap.envs.quadruped.one_foot import SENSED, OneFoot, Turn, sense_turn
-from iap.envs.quadruped.one_foot_loops import WINDOW
+from iap.envs.quadruped.one_foot import OneFoot, Turn, sense_turn
+from iap.envs.quadruped.one_foot_loops import SENSED, WINDOW
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Simulator
 from iap.envs.quadruped.uneven_terrain import KINDS, Kind, Terrain, draw_terrain, flat_terrain, most_boxes
@@ -112,6 +112,7 @@ class FootstepTask(gymnasium.Env):
         self._simulator: Simulator = MujocoSimulator(robot, VIEWS, boxes, CONTROL_STEP_S, PHYSICS_STEPS)
         self._cameras = GroundCameras(LAIKAGO.toe_radius_m)
         self.walker = Walker(LAIKAGO, step_s=CONTROL_STEP_S, lifts_first=terrain == "stairs")
+        self._turn: Turn | None = None
         self._looking = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
@@ -194,8 +195,8 @@ class FootstepTask(gymnasium.Env):
 
     def turn(self) -> Turn:
         """Which foot is to be placed now, if one is placed at a time."""
-        assert self._one_foot is not None
-        return self._one_foot.turn(self.walker, self.motion, self.usual_command())
+        assert self._turn is not None
+        return self._turn
 
     def needs_target(self) -> Float[np.ndarray, " 4"]:
         """1 for feet that lift off before the next action, so that this one decides where they land."""
@@ -215,8 +216,7 @@ class FootstepTask(gymnasium.Env):
 
     def _to_command(self, action: Float[np.ndarray, " k"]) -> Command:
         if self._one_foot is not None:
-            self._one_foot.choose(self.turn(), self.motion, action)
-            return self._one_foot.command(self.walker, self.motion, self.usual_command())
+            return self._one_foot.command(self.turn(), action, self.walker, self.motion, self.usual_command())
         if len(self._numbers) == ACTIONS:
             return self.reach.to_command(action)
         whole = self.reach.to_action(self.usual_command()).astype(np.float64)
@@ -227,12 +227,11 @@ class FootstepTask(gymnasium.Env):
         self.motion.measure(*self._simulator.state()[:5], self._simulator.foot_pressures())
 
     def _why_ended(self) -> str | None:
-        feet_m = sum(self.walker.footholds_m[:, 2].tolist()) / 4
-        return self._limits.why_ended(self.motion, feet_m, self._simulator.bumps())
+        return self._limits.why_ended(self.motion, self.walker.footholds_m, self._simulator.bumps())
 
     def _observe(self) -> Observation:
         if self._one_foot is not None:
-            turn = self.turn()
+            self._turn = turn = self._one_foot.turn(self.walker, self.motion, self.usual_command())
             if self._looking:
                 self._image = self._cameras.around(turn, self.motion)
             return {"image": self._image, "sensors": sense_turn(turn, self.walker, self.motion)}

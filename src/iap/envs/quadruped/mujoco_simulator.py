@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from iap.envs.camera import Camera, load_mujoco
+from iap.envs.quadruped import simulator_loops
 from iap.envs.quadruped.mjcf import (
     CHASE_CAMERA,
     FLOOR_BIT,
@@ -50,8 +51,9 @@ class MujocoSimulator:
         self._is_part[[*self._box_geoms, *self._foot_of]] = False
         self._segment_of = np.full(self._model.ngeom + 1, SEGMENTS.index("robot"))
         self._segment_of[-1] = SEGMENTS.index("sky")
+        self._gains = self._model.actuator_gainprm, self._model.actuator_biasprm
         self._position_gains = self._model.actuator_gainprm.copy(), self._model.actuator_biasprm.copy()
-        self._gives_torque = np.zeros(self._model.nu, bool)
+        self._gives_torque = b""
         self._resources = contextlib.ExitStack()
         self._cameras: dict[int, Camera] = {}
         data = self._data
@@ -87,7 +89,7 @@ class MujocoSimulator:
 
     def step(self, commands: Float[np.ndarray, " 12"], gives_torque: Bool[np.ndarray, " 12"] | None = None) -> None:
         """Simulate one control step, in which motors hold angles, or give torques where so marked."""
-        if gives_torque is not None and (gives_torque != self._gives_torque).any():
+        if gives_torque is not None and gives_torque.tobytes() != self._gives_torque:
             self._set_torque_motors(gives_torque)
         self._commands[:] = commands
         self._mujoco.mj_step(self._model, self._data, self._physics_steps)
@@ -113,9 +115,10 @@ class MujocoSimulator:
 
     def bumps(self) -> tuple[str, ...]:
         """The parts of a solid robot, other than its feet, that touched the terrain in the last physics step."""
-        touching = self._data.contact.geom.ravel()
-        touching = touching[self._is_part[touching]]
-        return tuple(self._model.geom(geom).name for geom in touching)
+        touching = self._data.contact.geom
+        if not simulator_loops.includes_any(touching, self._is_part):
+            return ()
+        return tuple(self._model.geom(geom).name for geom in touching.ravel() if self._is_part[geom])
 
     def image(self, view: int = 0) -> UInt8[np.ndarray, "H W 3"]:
         """What a view sees."""
@@ -157,10 +160,8 @@ class MujocoSimulator:
         self._data.mocap_quat[i] = _about_z(box.yaw_rad if box else 0.0)
 
     def _set_torque_motors(self, gives_torque: Bool[np.ndarray, " 12"]) -> None:
-        self._gives_torque = gives_torque.copy()
-        gain, bias = self._position_gains
-        self._model.actuator_gainprm[:, 0] = np.where(gives_torque, 1, gain[:, 0])
-        self._model.actuator_biasprm[:] = np.where(gives_torque[:, None], 0, bias)
+        self._gives_torque = gives_torque.tobytes()
+        simulator_loops.set_motors(gives_torque, *self._position_gains, *self._gains)
 
     def _camera(self, number: int) -> Camera:
         """The camera, opened when it is first needed, with everything where it is after the last step."""

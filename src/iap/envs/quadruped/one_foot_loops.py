@@ -6,11 +6,65 @@ import numpy as np
 from numba import njit
 
 from iap.envs.quadruped.depth_loops import nearest_pixel, place, points
+from iap.locomotion.body_loops import ground_below, heading_of, roll_pitch_of
+from iap.locomotion.gait_loops import phases_at, rounded
+from iap.locomotion.plan_loops import raibert_landings
 
+SENSED = 9
+SOON_S = 0.125  # before lifting off, until which rear feet choose on stairs
 WINDOW = (16, 16)
 DROP_M, NEAR_LANDING_M = 0.25, 0.3  # what a window tells apart
 MISS_PIXELS = 2  # about four centimetres on the ground
 EVEN_M = 0.04  # by which heights differ at most within those
+
+
+@njit(cache=True)
+def next_turn(gait, rear_first, stance, motion, wanted, drop_m):
+    """Whose turn it is, and where that foot would land: one of the two that lift off next."""
+    clock, time_s, lead_s = gait
+    period_s, duty, _ = clock
+    phases = phases_at(clock, time_s)
+    until_s = np.empty(4)
+    for leg in range(4):
+        until_s[leg] = rounded(duty - phases[leg]) % 1.0 * period_s
+    soon_s = until_s.min()
+    front, rear = np.flatnonzero(until_s == soon_s)[:2]
+    chooses_rear = soon_s > SOON_S if rear_first else soon_s == 0
+    leg = rear if chooses_rear else front
+    landing = raibert_landings(stance, motion, wanted, lead_s, drop_m)[leg]
+    landing[:2] += soon_s * motion[2][:2]
+    return leg, landing
+
+
+@njit(cache=True)
+def place_foot(turn, offset, chosen, is_chosen, motion, stance, wanted, lead_s, drop_m):
+    """Remember where a foot shall land, and tell the offsets of all feet that have been placed."""
+    leg, landing = turn
+    heading = heading_of(motion[1])
+    chosen[leg] = landing + heading @ offset
+    is_chosen[leg] = True
+    landings = raibert_landings(stance, motion, wanted, lead_s, drop_m)
+    offsets = np.zeros((4, 3))
+    for other in range(4):
+        if is_chosen[other]:
+            offsets[other] = (chosen[other] - landings[other]) @ heading
+    return offsets
+
+
+@njit(cache=True)
+def sense_turn(is_rear, side, motion, footholds):
+    """What the body feels as if the foot were a right one: see `one_foot.sense_turn`."""
+    position, rotation, velocity, turning_speed = motion
+    heading = heading_of(rotation)
+    _, ground = ground_below(footholds, position, heading)
+    speed, rates = velocity @ heading, turning_speed @ heading
+    roll, pitch = roll_pitch_of(rotation)
+    felt = np.empty(SENSED, np.float32)
+    felt[0] = is_rear
+    felt[1], felt[2], felt[3] = speed[0], side * speed[1], speed[2]
+    felt[4] = position[2] - ground
+    felt[5], felt[6], felt[7], felt[8] = side * roll, pitch, side * rates[0], rates[1]
+    return felt
 
 
 @njit(cache=True)
