@@ -18,6 +18,7 @@ from iap.envs.quadruped.mjcf import (
     WALL_BIT,
     build_model_xml,
 )
+from iap.envs.quadruped.near_boxes import NearBoxes
 from iap.envs.quadruped.robots import Robot
 from iap.envs.quadruped.simulator import SEGMENTS, Box, State, View
 from iap.locomotion.pmtg import LEGS
@@ -46,6 +47,7 @@ class MujocoSimulator:
         self._physics_steps = physics_steps
         self._robot, self._views, self._most_boxes = robot, tuple(views), most_boxes
         self._box_geoms = [self._number("GEOM", f"box{i}") for i in range(most_boxes)]
+        self._near = NearBoxes(self._model, self._box_geoms)
         self._foot_of = {self._number("GEOM", leg): i for i, leg in enumerate(LEGS)}
         self._is_part = np.ones(self._model.ngeom, bool)
         self._is_part[[*self._box_geoms, *self._foot_of]] = False
@@ -84,11 +86,13 @@ class MujocoSimulator:
         state.quaternion[:] = _about_z(yaw_rad)
         state.angles_rad[:] = self._robot.pose_rad
         self._commands[:] = self._robot.pose_rad
+        self._near.follow(state.position_m)
         self._set_torque_motors(np.zeros(self._model.nu, bool))
         self._mujoco.mj_forward(self._model, self._data)
 
     def step(self, commands: Float[np.ndarray, " 12"], gives_torque: Bool[np.ndarray, " 12"] | None = None) -> None:
         """Simulate one control step, in which motors hold angles, or give torques where so marked."""
+        self._near.follow(self._state.position_m)
         if gives_torque is not None and gives_torque.tobytes() != self._gives_torque:
             self._set_torque_motors(gives_torque)
         self._commands[:] = commands
@@ -146,7 +150,6 @@ class MujocoSimulator:
     def _place(self, i: int, box: Box | None) -> None:
         """Make the i-th box of the model this one, or none."""
         model, geom = self._model, self._box_geoms[i]
-        body = model.geom_bodyid[geom]
         half = np.array(box.size_m) / 2 if box else np.ones(3)
         model.geom_size[geom] = half
         model.geom_rbound[geom] = np.linalg.norm(half)
@@ -154,7 +157,7 @@ class MujocoSimulator:
         model.geom_rgba[geom] = (*box.colour, 1) if box else 0
         model.geom_friction[geom] = (box.friction, 0, 0) if box else 0
         model.geom_condim[geom] = 3 if box and box.friction > 0 else 1
-        model.geom_contype[geom] = model.body_contype[body] = BITS[box.kind] if box else 0
+        self._near.place(i, box.centre_m if box else ASIDE_M, half, BITS[box.kind] if box else 0)
         self._segment_of[geom] = SEGMENTS.index(box.kind) if box else 0
         self._data.mocap_pos[i] = box.centre_m if box else ASIDE_M
         self._data.mocap_quat[i] = _about_z(box.yaw_rad if box else 0.0)
