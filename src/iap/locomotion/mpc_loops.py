@@ -7,12 +7,6 @@ from numba import njit
 
 
 @njit(cache=True)
-def cross_matrix(r):
-    """[r]×, so that [r]× f = r × f."""
-    return np.array([[0.0, -r[2], r[1]], [r[2], 0.0, -r[0]], [-r[1], r[0], 0.0]])
-
-
-@njit(cache=True)
 def horizon_sums(horizon, step_s):
     """How often a force in step j and one in step l act together, c1[j, l] on speeds and c2[j, l] on places.
 
@@ -65,11 +59,15 @@ def list_pushes(contacts):
 
 @njit(cache=True)
 def turnings(steps, legs, feet, inverse_inertia):
-    """G = I⁻¹[r]× of each force: how it turns the body."""
-    turning = np.empty((len(steps), 3, 3))
+    """How forces turn the body: G = I⁻¹[r]× of each, side by side, with [r]× f = r × f."""
+    arms = np.zeros((3, 3 * len(steps)))
     for e in range(len(steps)):
-        turning[e] = inverse_inertia @ cross_matrix(feet[steps[e], legs[e]])
-    return turning
+        x, y, z = feet[steps[e], legs[e]]
+        first, second, third = 3 * e, 3 * e + 1, 3 * e + 2
+        arms[0, second], arms[0, third] = -z, y
+        arms[1, first], arms[1, third] = z, -x
+        arms[2, first], arms[2, second] = -y, x
+    return inverse_inertia @ arms
 
 
 @njit(cache=True)
@@ -102,26 +100,38 @@ def build_hessian(steps, turning, angle_weights, weights, sums, mass, force_weig
     """
     c1, c2 = sums
     count = len(steps)
+    angle_pulls = turning.T @ angle_weights
+    by_roll, by_pitch, by_yaw = turning
     hessian = np.empty((3 * count, 3 * count))
-    pull = np.empty((3, 3))
     for e in range(count):
-        angle_pull = turning[e].T @ angle_weights
-        for f in range(e + 1):
-            on_places, on_speeds = c2[steps[e], steps[f]], c1[steps[e], steps[f]]
+        first = 0
+        while first <= e:
+            last = _end_of_step(steps, first, e)
+            on_places, on_speeds = c2[steps[e], steps[first]], c1[steps[e], steps[first]]
             for i in range(3):
-                for k in range(3):
-                    pull[i, k] = on_places * angle_pull[i, k] + on_speeds * turning[e, k, i] * weights[6 + k]
-            for i in range(3):
-                for j in range(3):
-                    entry = 0.0
-                    for k in range(3):
-                        entry += pull[i, k] * turning[f, k, j]
-                    hessian[3 * e + i, 3 * f + j] = 2 * entry
-                hessian[3 * e + i, 3 * f + i] += 2 * (on_places * weights[3 + i] + on_speeds * weights[9 + i]) / mass**2
+                row = 3 * e + i
+                pull_roll = on_places * angle_pulls[row, 0] + on_speeds * by_roll[row] * weights[6]
+                pull_pitch = on_places * angle_pulls[row, 1] + on_speeds * by_pitch[row] * weights[7]
+                pull_yaw = on_places * angle_pulls[row, 2] + on_speeds * by_yaw[row] * weights[8]
+                for f in range(3 * first, 3 * last):
+                    hessian[row, f] = 2 * (pull_roll * by_roll[f] + pull_pitch * by_pitch[f] + pull_yaw * by_yaw[f])
+                straight = 2 * (on_places * weights[3 + i] + on_speeds * weights[9 + i]) / mass**2
+                for f in range(3 * first + i, 3 * last, 3):
+                    hessian[row, f] += straight
+            first = last
     for i in range(3 * count):
         hessian[i, i] += 2 * force_weight
         hessian[:i, i] = hessian[i, :i]
     return hessian
+
+
+@njit(cache=True)
+def _end_of_step(steps, first, most):
+    """Where the forces end that act in the same step as the first, up to this one."""
+    last = first + 1
+    while last <= most and steps[last] == steps[first]:
+        last += 1
+    return last
 
 
 @njit(cache=True)
@@ -136,6 +146,6 @@ def build_gradient(steps, turning, rate_map, weights, errors, step_s, mass):
             for i in range(3):
                 entry = (on_place * weighted[k, 3 + i] + on_speed * weighted[k, 9 + i]) / mass
                 for j in range(3):
-                    entry += turning[e, j, i] * (on_place * weighted[k, j] + on_speed * weighted[k, 6 + j])
+                    entry += turning[j, 3 * e + i] * (on_place * weighted[k, j] + on_speed * weighted[k, 6 + j])
                 gradient[3 * e + i] += 2 * entry
     return gradient

@@ -32,22 +32,27 @@ def solve(state, reference, contacts, feet, body, sums, limits):
 def unconstrained(hessian, gradient):
     """Where the gradient vanishes, by Cholesky's factor; the second result says whether there is one."""
     size = len(gradient)
-    upper = hessian.copy()  # H = UᵀU, row by row, so that the inner loops run along memory
-    best = -gradient
-    for k in range(size):
-        if not upper[k, k] > 0:
+    upper = np.empty((size, size + 1))  # H = UᵀU, row by row, with the right-hand side as one column more
+    best = np.empty(size)
+    for i in range(size):
+        row = upper[i, i:]
+        row[:-1] = hessian[i, i:]
+        row[-1] = -gradient[i]
+        for k in range(0, i - 3, 4):  # four rows at a time, one after the other: less to load and store
+            a, b, c, d = upper[k, i:], upper[k + 1, i:], upper[k + 2, i:], upper[k + 3, i:]
+            at_a, at_b, at_c, at_d = a[0], b[0], c[0], d[0]
+            for j in range(len(row)):
+                row[j] = row[j] - at_a * a[j] - at_b * b[j] - at_c * c[j] - at_d * d[j]
+        for k in range(i - i % 4, i):
+            a = upper[k, i:]
+            at_a = a[0]
+            for j in range(len(row)):
+                row[j] -= at_a * a[j]
+        if not row[0] > 0:
             return best, False
-        pivot = 1 / np.sqrt(upper[k, k])
-        for j in range(k, size):
-            upper[k, j] *= pivot
-        best[k] *= pivot
-        for i in range(k + 1, size):
-            factor = upper[k, i]
-            best[i] -= factor * best[k]
-            for j in range(i, size):
-                upper[i, j] -= factor * upper[k, j]
+        row *= 1 / np.sqrt(row[0])
     for i in range(size - 1, -1, -1):
-        total = best[i]
+        total = upper[i, size]
         for j in range(i + 1, size):
             total -= upper[i, j] * best[j]
         best[i] = total / upper[i, i]
