@@ -3,18 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
-import numpy as np
-from jaxtyping import Float
-from numba import njit
-
 from iap.envs.quadruped.courses import require_number
-from iap.locomotion.body_loops import roll_pitch_of
-from iap.locomotion.walker import Motion
+from iap.envs.quadruped.walking_loops import TIPPED_OVER, WITHIN
 
 Bumps = Literal["any", "body", "none"]
-PASSED = (None, "tipped over", "sunk down")
 
 
 @dataclass(frozen=True)
@@ -40,23 +35,16 @@ class FallLimits:
         if self.bumps not in get_args(Bumps):
             raise ValueError(f"ends_at_bumps must be one of {', '.join(get_args(Bumps))}, not {self.bumps!r}")
 
-    def why_ended(self, motion: Motion, footholds_m: Float[np.ndarray, "4 3"], bumped: Sequence[str]) -> str | None:
-        """Which limit is passed by a body above feet that stand there, with these parts on the ground."""
-        limits = (self.most_roll_rad, self.most_pitch_rad, self.least_height_m)
-        passed = _passed(motion.rotation, motion.position_m, footholds_m, *limits)
-        if passed:
-            return PASSED[passed]
+    @cached_property
+    def numbers(self) -> tuple[float, float, float]:
+        """What compiled loops take."""
+        return self.most_roll_rad, self.most_pitch_rad, self.least_height_m
+
+    def why_ended(self, passed: int, bumped: Sequence[str]) -> str | None:
+        """Why a body has fallen that has passed this one of `walking_loops`' limits, with these parts on the ground."""
+        if passed != WITHIN:
+            return "tipped over" if passed == TIPPED_OVER else "sunk down"
         if not bumped or self.bumps == "none":
             return None
         counted = self.bumps == "any" or any(not part.endswith("lower_leg") for part in bumped)
         return "bumped" if counted else None
-
-
-@njit(cache=True)
-def _passed(rotation, position, footholds, most_roll, most_pitch, least_height):
-    """The index in `PASSED` of the limit that is passed."""
-    roll, pitch = roll_pitch_of(rotation)
-    if not (abs(roll) <= most_roll and abs(pitch) <= most_pitch):
-        return 1
-    feet = (footholds[0, 2] + footholds[1, 2] + footholds[2, 2] + footholds[3, 2]) / 4
-    return 0 if position[2] - feet > least_height else 2

@@ -80,6 +80,14 @@ class Reach:
         numbers = np.concatenate((command.offsets_m.ravel(), command.clearances_m, command.velocity_m_s, body))
         return np.clip((2 * numbers - high - low) / (high - low), -1, 1).astype(np.float32)
 
+    def completed(
+        self, action: Float[np.ndarray, " k"], numbers: Sequence[int], usual: Command
+    ) -> Float[np.ndarray, " 22"]:
+        """An action that says these of the 22 numbers, with the others as usual."""
+        whole = self.to_action(usual).astype(np.float64)
+        whole[numbers] = action
+        return whole
+
 
 def numbers_of(footholds: str | None) -> list[int]:
     """Which of the 22 numbers a policy says: all, or those axes of the four footholds."""
