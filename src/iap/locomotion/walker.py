@@ -83,6 +83,8 @@ class Command:
 class Walker:
     """Motor commands for a robot that follows a gait.
 
+    Each step changes its arrays: what is to be kept must be copied.
+
     Attributes:
         time_s: since the start.
         states: of the feet, a `FootState` each.
@@ -128,15 +130,8 @@ class Walker:
         self.toes_m = walker_loops.toes_in_world(self.robot.legs.geometry, *body)
         self.footholds_m = self.toes_m.copy()
         self.landings_m = self.toes_m.copy()
-        lifting, progress, starts_m, clearances_m, lost_s = (
-            np.zeros(4, bool),
-            np.zeros(4),
-            self.toes_m.copy(),
-            np.zeros(4),
-            np.zeros(4),
-        )
-        places = (self.toes_m, self.footholds_m, self.landings_m)
-        self._feet = (self.states, lifting, progress, *places, starts_m, clearances_m, lost_s)
+        places = (self.toes_m, self.footholds_m, self.landings_m, self.toes_m.copy())
+        self._feet = (self.states, np.zeros(4, bool), np.zeros(4), *places, np.zeros(4), np.zeros(4))
         self._forces: Float[np.ndarray, "4 3"] = np.zeros((4, 3))
 
     def step(self, motion: Motion, command: Command) -> tuple[Float[np.ndarray, " 12"], Bool[np.ndarray, " 12"]]:

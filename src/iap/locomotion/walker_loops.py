@@ -36,7 +36,7 @@ def sense_feet(geometry, motion, feet, clock, time_s, step_s):
         if touching[leg]:
             footholds[leg] = toes[leg]
         lost_s[leg] = lost_s[leg] + step_s if now[leg] == LOST else 0.0
-        lifting[leg] = now[leg] == SWING != states[leg]
+        lifting[leg] = now[leg] == SWING and states[leg] != SWING
         has_changed |= now[leg] != states[leg]
         states[leg] = now[leg]
     return has_changed
