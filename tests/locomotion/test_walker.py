@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from iap.locomotion import walker_loops
+from iap.locomotion import body_loops, plan_loops, walker_loops
 from iap.locomotion.gait import FootState
 from iap.locomotion.mpc import QPError
 from iap.locomotion.quadruped import LAIKAGO
@@ -33,12 +33,14 @@ def test_a_measured_orientation_is_the_rotation_of_its_angles(angles):
     turned = Rotation.from_euler("xyz", angles)
     rates = np.array([0.1, 0.2, 0.3])
     quaternion = turned.as_quat(scalar_first=True)
-    motion = Motion.measured(np.zeros(3), quaternion, np.zeros(3), rates, np.zeros(12), ON_GROUND)
+    motion = Motion.unknown()
+    motion.measure(np.zeros(3), quaternion, np.zeros(3), rates, np.zeros(12), np.array([0.0, 0.5, 2.0, 100.0]))
+    assert motion.touching.tolist() == [False, False, True, True]
     np.testing.assert_allclose(motion.rotation, turned.as_matrix(), atol=1e-12)
     np.testing.assert_allclose(motion.turning_rad_s, turned.apply(rates))
     np.testing.assert_allclose(motion.roll_pitch, angles[:2], atol=1e-12)
     level = Rotation.from_euler("z", angles[2]).as_matrix()
-    np.testing.assert_allclose(walker_loops.heading_of(motion.rotation), level, atol=1e-12)
+    np.testing.assert_allclose(body_loops.heading_of(motion.rotation), level, atol=1e-12)
 
 
 def test_standing_legs_give_torques_that_bear_the_weight():
@@ -108,10 +110,10 @@ def test_on_stairs_a_foot_that_lost_the_ground_goes_on_from_where_its_swing_ende
 
 
 def test_the_ground_is_the_slope_through_the_feet():
-    heading = walker_loops.heading_of(Rotation.from_euler("z", 0.7).as_matrix())
+    heading = body_loops.heading_of(Rotation.from_euler("z", 0.7).as_matrix())
     position = np.array([3.0, 2.0, 1.0])
     feet = np.array([(x, y, 0.5 * x - 0.45) for x in (0.25, -0.19) for y in (-0.1, 0.1)]) @ heading.T + position
-    slope, ground = walker_loops.ground_below(feet, position, heading)
+    slope, ground = body_loops.ground_below(feet, position, heading)
     assert slope == pytest.approx(0.5)
     assert ground == pytest.approx(position[2] - 0.45)
 
@@ -119,7 +121,7 @@ def test_the_ground_is_the_slope_through_the_feet():
 def test_feet_that_landed_early_push_until_their_stance_begins():
     contacts = np.zeros((6, 4), bool)
     contacts[3:, :2] = True
-    walker_loops.correct_contacts(
+    plan_loops.correct_contacts(
         contacts, np.array([FootState.EARLY, FootState.SWING, FootState.STANCE, FootState.LOST])
     )
     assert contacts.T.astype(int).tolist() == [

@@ -9,14 +9,13 @@ over the horizon, where feet push only in the steps in which they stand, inside 
 exponential series of this system ends after two terms, so the quadratic program has a closed form (`mpc_loops`).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import quadprog
 from jaxtyping import Bool, Float
 
-from iap.locomotion import mpc_loops
+from iap.locomotion import mpc_loops, qp_loops
 
 GRAVITY = 9.8
 
@@ -66,8 +65,8 @@ class ConvexMPC:
         self.solved = 0
         self.constrained = 0
         self._sums = mpc_loops.horizon_sums(spec.horizon, spec.step_s)
-        self._weights = np.array(spec.weights)
-        self._constants = (spec.mass_kg, spec.force_weight, spec.step_s, GRAVITY)
+        constants = (spec.mass_kg, spec.force_weight, spec.step_s, GRAVITY)
+        self._body = (np.array(spec.inertia), np.array(spec.weights), constants)
         weight_n = spec.mass_kg * GRAVITY
         self._limits = (spec.friction, spec.least_share * weight_n, spec.most_share * weight_n)
 
@@ -89,20 +88,20 @@ class ConvexMPC:
         Raises:
             QPError: if there are no such forces.
         """
-        hessian, gradient = self.program(state, reference, contacts, feet)
-        forces = np.zeros((*contacts.shape, 3))
-        if len(gradient) == 0:
+        forces, outcome, hessian, gradient = qp_loops.solve(
+            state, reference, contacts, feet, self._body, self._sums, self._limits
+        )
+        if outcome == qp_loops.NO_CONTACTS:
             return forces
         self.solved += 1
-        best, definite = mpc_loops.unconstrained(hessian, gradient)
-        if not definite:
+        if outcome == qp_loops.NOT_CONVEX:
             raise QPError("the quadratic program is not convex: its numbers are not finite, or far too large")
-        if not mpc_loops.is_allowed(best, *self._limits):  # if it is, nothing within the limits can be better
+        if outcome == qp_loops.NOT_ALLOWED:
             self.constrained += 1
             best = self._constrained(hessian, gradient)
-        if not np.isfinite(best).all():
-            raise QPError("the quadratic program has no solution: its numbers are not finite")
-        forces[contacts] = best.reshape(-1, 3)
+            if not np.isfinite(best).all():
+                raise QPError("the quadratic program has no solution: its numbers are not finite")
+            forces[contacts] = best.reshape(-1, 3)
         return forces
 
     def program(
@@ -113,24 +112,11 @@ class ConvexMPC:
         feet: Float[np.ndarray, "N 4 3"],
     ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]:
         """The Hessian and gradient over the forces of standing feet, by steps and then legs."""
-        inverse_inertia, rate_map = _inertia_and_rates(state[0], state[1], self.spec.inertia)
-        return mpc_loops.build(
-            state, reference, contacts, feet, inverse_inertia, rate_map, self._weights, self._sums, self._constants
-        )
+        return mpc_loops.build(state, reference, contacts, feet, self._body, self._sums)
 
     def _constrained(self, hessian: Float[np.ndarray, "n n"], gradient: Float[np.ndarray, " n"]) -> np.ndarray:
-        columns, bounds = mpc_loops.constraints(len(gradient) // 3, *self._limits)
+        columns, bounds = qp_loops.constraints(len(gradient) // 3, *self._limits)
         try:
             return quadprog.solve_qp(hessian, -gradient, columns, bounds)[0]
         except ValueError as error:
             raise QPError(f"the quadratic program has no solution: {error}") from error
-
-
-def _inertia_and_rates(
-    roll: float, pitch: float, inertia: tuple[float, float, float]
-) -> tuple[Float[np.ndarray, "3 3"], Float[np.ndarray, "3 3"]]:
-    """The inverse inertia in the frame without yaw, and the map from turning speed to the rates of the angles."""
-    (sr, cr), (sp, cp) = (math.sin(roll), math.cos(roll)), (math.sin(pitch), math.cos(pitch))
-    rotation = np.array([[cp, sp * sr, sp * cr], [0.0, cr, -sr], [-sp, cp * sr, cp * cr]])
-    rates = np.array([[1 / cp, 0.0, 0.0], [0.0, 1.0, 0.0], [sp / cp, 0.0, 1.0]])
-    return (rotation / np.array(inertia)) @ rotation.T, rates

@@ -1,15 +1,9 @@
-"""The loops behind `mpc`, compiled: the condensed quadratic program in closed form, and its unconstrained minimum."""
+"""The loops behind `mpc`, compiled: the condensed quadratic program in closed form."""
+
+import math
 
 import numpy as np
 from numba import njit
-
-ROWS = 6  # of constraints on the force of a foot: four sides of the friction pyramid, least and most pressure
-
-
-@njit(cache=True)
-def cross_matrix(r):
-    """[r]×, so that [r]× f = r × f."""
-    return np.array([[0.0, -r[2], r[1]], [r[2], 0.0, -r[0]], [-r[1], r[0], 0.0]])
 
 
 @njit(cache=True)
@@ -65,17 +59,31 @@ def list_pushes(contacts):
 
 @njit(cache=True)
 def turnings(steps, legs, feet, inverse_inertia):
-    """G = I⁻¹[r]× of each force: how it turns the body."""
-    turning = np.empty((len(steps), 3, 3))
+    """How forces turn the body: G = I⁻¹[r]× of each, side by side, with [r]× f = r × f."""
+    arms = np.zeros((3, 3 * len(steps)))
     for e in range(len(steps)):
-        turning[e] = inverse_inertia @ cross_matrix(feet[steps[e], legs[e]])
-    return turning
+        x, y, z = feet[steps[e], legs[e]]
+        first, second, third = 3 * e, 3 * e + 1, 3 * e + 2
+        arms[0, second], arms[0, third] = -z, y
+        arms[1, first], arms[1, third] = z, -x
+        arms[2, first], arms[2, second] = -y, x
+    return inverse_inertia @ arms
 
 
 @njit(cache=True)
-def build(state, reference, contacts, feet, inverse_inertia, rate_map, weights, sums, constants):
+def inertia_and_rates(roll, pitch, inertia):
+    """The inverse inertia in the frame without yaw, and the map from turning speed to the rates of the angles."""
+    sr, cr, sp, cp = math.sin(roll), math.cos(roll), math.sin(pitch), math.cos(pitch)
+    rotation = np.array([[cp, sp * sr, sp * cr], [0.0, cr, -sr], [-sp, cp * sr, cp * cr]])
+    rates = np.array([[1 / cp, 0.0, 0.0], [0.0, 1.0, 0.0], [sp / cp, 0.0, 1.0]])
+    return (rotation / inertia) @ rotation.T, rates
+
+
+@njit(cache=True)
+def build(state, reference, contacts, feet, body, sums):
     """The Hessian and the gradient over the stance forces, in the order of steps and then legs."""
-    mass, force_weight, step_s, gravity = constants
+    inertia, weights, (mass, force_weight, step_s, gravity) = body
+    inverse_inertia, rate_map = inertia_and_rates(state[0], state[1], inertia)
     steps, legs = list_pushes(contacts)
     turning = turnings(steps, legs, feet, inverse_inertia)
     angle_weights = rate_map.T @ np.diag(weights[:3]) @ rate_map
@@ -92,26 +100,38 @@ def build_hessian(steps, turning, angle_weights, weights, sums, mass, force_weig
     """
     c1, c2 = sums
     count = len(steps)
+    angle_pulls = turning.T @ angle_weights
+    by_roll, by_pitch, by_yaw = turning
     hessian = np.empty((3 * count, 3 * count))
-    pull = np.empty((3, 3))
     for e in range(count):
-        angle_pull = turning[e].T @ angle_weights
-        for f in range(e + 1):
-            on_places, on_speeds = c2[steps[e], steps[f]], c1[steps[e], steps[f]]
+        first = 0
+        while first <= e:
+            last = _end_of_step(steps, first, e)
+            on_places, on_speeds = c2[steps[e], steps[first]], c1[steps[e], steps[first]]
             for i in range(3):
-                for k in range(3):
-                    pull[i, k] = on_places * angle_pull[i, k] + on_speeds * turning[e, k, i] * weights[6 + k]
-            for i in range(3):
-                for j in range(3):
-                    entry = 0.0
-                    for k in range(3):
-                        entry += pull[i, k] * turning[f, k, j]
-                    hessian[3 * e + i, 3 * f + j] = 2 * entry
-                hessian[3 * e + i, 3 * f + i] += 2 * (on_places * weights[3 + i] + on_speeds * weights[9 + i]) / mass**2
+                row = 3 * e + i
+                pull_roll = on_places * angle_pulls[row, 0] + on_speeds * by_roll[row] * weights[6]
+                pull_pitch = on_places * angle_pulls[row, 1] + on_speeds * by_pitch[row] * weights[7]
+                pull_yaw = on_places * angle_pulls[row, 2] + on_speeds * by_yaw[row] * weights[8]
+                for f in range(3 * first, 3 * last):
+                    hessian[row, f] = 2 * (pull_roll * by_roll[f] + pull_pitch * by_pitch[f] + pull_yaw * by_yaw[f])
+                straight = 2 * (on_places * weights[3 + i] + on_speeds * weights[9 + i]) / mass**2
+                for f in range(3 * first + i, 3 * last, 3):
+                    hessian[row, f] += straight
+            first = last
     for i in range(3 * count):
         hessian[i, i] += 2 * force_weight
         hessian[:i, i] = hessian[i, :i]
     return hessian
+
+
+@njit(cache=True)
+def _end_of_step(steps, first, most):
+    """Where the forces end that act in the same step as the first, up to this one."""
+    last = first + 1
+    while last <= most and steps[last] == steps[first]:
+        last += 1
+    return last
 
 
 @njit(cache=True)
@@ -126,58 +146,6 @@ def build_gradient(steps, turning, rate_map, weights, errors, step_s, mass):
             for i in range(3):
                 entry = (on_place * weighted[k, 3 + i] + on_speed * weighted[k, 9 + i]) / mass
                 for j in range(3):
-                    entry += turning[e, j, i] * (on_place * weighted[k, j] + on_speed * weighted[k, 6 + j])
+                    entry += turning[j, 3 * e + i] * (on_place * weighted[k, j] + on_speed * weighted[k, 6 + j])
                 gradient[3 * e + i] += 2 * entry
     return gradient
-
-
-@njit(cache=True)
-def unconstrained(hessian, gradient):
-    """Where the gradient vanishes, by Cholesky's factor; the second result says whether there is one."""
-    size = len(gradient)
-    upper = hessian.copy()  # H = UᵀU, row by row, so that the inner loops run along memory
-    best = -gradient
-    for k in range(size):
-        if not upper[k, k] > 0:
-            return best, False
-        pivot = 1 / np.sqrt(upper[k, k])
-        for j in range(k, size):
-            upper[k, j] *= pivot
-        best[k] *= pivot
-        for i in range(k + 1, size):
-            factor = upper[k, i]
-            best[i] -= factor * best[k]
-            for j in range(i, size):
-                upper[i, j] -= factor * upper[k, j]
-    for i in range(size - 1, -1, -1):
-        total = best[i]
-        for j in range(i + 1, size):
-            total -= upper[i, j] * best[j]
-        best[i] = total / upper[i, i]
-    return best, True
-
-
-@njit(cache=True)
-def is_allowed(forces, friction, least, most):
-    """Whether each force lies in its friction pyramid and presses as much as it should."""
-    for e in range(0, len(forces), 3):
-        grip = friction * forces[e + 2]
-        if abs(forces[e]) > grip or abs(forces[e + 1]) > grip or not least <= forces[e + 2] <= most:
-            return False
-    return True
-
-
-@njit(cache=True)
-def constraints(count, friction, least, most):
-    """The same as columns C and bounds b of Cᵀ·forces ≥ b."""
-    columns = np.zeros((3 * count, ROWS * count))
-    bounds = np.zeros(ROWS * count)
-    for e in range(count):
-        for axis in range(2):
-            for side in range(2):
-                row = ROWS * e + 2 * axis + side
-                columns[3 * e + axis, row] = 1.0 - 2.0 * side
-                columns[3 * e + 2, row] = friction
-        columns[3 * e + 2, ROWS * e + 4], bounds[ROWS * e + 4] = 1.0, least
-        columns[3 * e + 2, ROWS * e + 5], bounds[ROWS * e + 5] = -1.0, -most
-    return columns, bounds

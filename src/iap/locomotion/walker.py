@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from iap.locomotion import walker_loops
+from iap.locomotion import body_loops, plan_loops, walker_loops
 from iap.locomotion.gait import TROT, FootState, Gait
 from iap.locomotion.mpc import ConvexMPC
 from iap.locomotion.quadruped import Quadruped
 
 STEPS_PER_PLAN = 4  # control steps for which planned forces hold, unless a foot lands or lifts off
+TOUCH_N = 1.0  # from which on a foot touches the ground
 
 
 class Motion(NamedTuple):
@@ -29,24 +30,31 @@ class Motion(NamedTuple):
     touching: Bool[np.ndarray, " 4"]
 
     @classmethod
-    def measured(
-        cls,
+    def unknown(cls) -> "Motion":
+        """Arrays that are to be filled by `measure`."""
+        return cls(np.empty(3), np.empty((3, 3)), np.empty(3), np.empty(3), np.empty((4, 3)), np.empty(4, bool))
+
+    def copy(self) -> "Motion":
+        """The same, to be kept while this one is measured again."""
+        return Motion(*(array.copy() for array in self))
+
+    def measure(
+        self,
         position_m: Float[np.ndarray, " 3"],
         quaternion: Float[np.ndarray, " 4"],
         velocity_m_s: Float[np.ndarray, " 3"],
         rates_rad_s: Float[np.ndarray, " 3"],
         angles_rad: Float[np.ndarray, " 12"],
-        touching: Bool[np.ndarray, " 4"],
-    ) -> "Motion":
-        """From an orientation (w, x, y, z), and turning rates in the body's frame; nothing is kept of the arrays."""
-        rotation = walker_loops.rotation_of(quaternion)
-        angles = angles_rad.reshape(4, 3).copy()
-        return cls(position_m.copy(), rotation, velocity_m_s.copy(), rotation @ rates_rad_s, angles, touching)
+        pressures_n: Float[np.ndarray, " 4"],
+    ) -> None:
+        """Change to an orientation (w, x, y, z), turning rates in the body's frame, and feet that touch by pressing."""
+        measured = (position_m, quaternion, velocity_m_s, rates_rad_s, angles_rad, pressures_n)
+        body_loops.measure(self[:], *measured, TOUCH_N)
 
     @property
     def roll_pitch(self) -> tuple[float, float]:
         """Of the body, with pitch positive nose down."""
-        return walker_loops.roll_pitch_of(self.rotation)
+        return body_loops.roll_pitch_of(self.rotation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +82,8 @@ class Command:
 
 class Walker:
     """Motor commands for a robot that follows a gait.
+
+    Each step changes its arrays: what is to be kept must be copied.
 
     Attributes:
         time_s: since the start.
@@ -108,6 +118,8 @@ class Walker:
         self._step_s = step_s
         self._lifts_first = lifts_first
         self._follows_feet = follows_feet
+        self._shape = (robot.stance_m, robot.com_m, robot.toe_radius_m)
+        self._horizon = (robot.mpc.horizon, robot.mpc.step_s)
 
     def restart(self, motion: Motion) -> None:
         """Begin the gait at rest."""
@@ -118,9 +130,8 @@ class Walker:
         self.toes_m = walker_loops.toes_in_world(self.robot.legs.geometry, *body)
         self.footholds_m = self.toes_m.copy()
         self.landings_m = self.toes_m.copy()
-        self._starts_m = self.toes_m.copy()
-        self._clearances_m = np.zeros(4)
-        self._lost_s = np.zeros(4)
+        places = (self.toes_m, self.footholds_m, self.landings_m, self.toes_m.copy())
+        self._feet = (self.states, np.zeros(4, bool), np.zeros(4), *places, np.zeros(4), np.zeros(4))
         self._forces: Float[np.ndarray, "4 3"] = np.zeros((4, 3))
 
     def step(self, motion: Motion, command: Command) -> tuple[Float[np.ndarray, " 12"], Bool[np.ndarray, " 12"]]:
@@ -129,51 +140,31 @@ class Walker:
         Raises:
             QPError: if no forces of the feet carry the body.
         """
-        body = (self.robot.legs.geometry, motion.angles_rad, motion.rotation, motion.position_m)
-        progress = self.gait.swing_progress(self.time_s)
-        memory = (self.footholds_m, self._lost_s)
-        self.toes_m, self.states, has_changed, lifting = walker_loops.sense_feet(
-            *body, motion.touching, progress, self.states, memory, self._step_s
-        )
+        geometry, body, feet = self.robot.legs.geometry, motion[:], self._feet
+        has_changed = walker_loops.sense_feet(geometry, body, feet, self.gait.clock, self.time_s, self._step_s)
         if has_changed:
-            self._lift_off(motion, command, lifting)
+            self._lift_off(motion, command)
         if has_changed or self._steps % STEPS_PER_PLAN == 0:
             self._forces = self._plan(motion, command)
-        swings = (self._starts_m, self.landings_m, self._clearances_m)
         self._steps += 1
         self.time_s = self._steps * self._step_s
-        return walker_loops.motor_commands(
-            *body, self.states, progress, self.toes_m, swings, self._lost_s, self._forces, self._lifts_first
-        )
+        return walker_loops.motor_commands(geometry, body, feet, self._forces, self._lifts_first)
 
     def next_landings(
         self, motion: Motion, velocity_m_s: tuple[float, float], height_m: float
     ) -> Float[np.ndarray, "4 3"]:
         """Where each toe would land by Raibert's rule if it lifted off now, in the world: offsets count from there."""
-        return walker_loops.raibert_landings(
-            self.robot.stance_m,
-            motion[:3],
-            np.array(velocity_m_s),
-            self.gait.swing_s + self.gait.stance_s / 2,
-            height_m - self.robot.toe_radius_m,
-        )
+        drop_m = height_m - self.robot.toe_radius_m
+        return plan_loops.raibert_landings(self.robot.stance_m, motion[:3], velocity_m_s, self.gait.lead_s, drop_m)
 
-    def _lift_off(self, motion: Motion, command: Command, lifting: Bool[np.ndarray, " 4"]) -> None:
+    def _lift_off(self, motion: Motion, command: Command) -> None:
         """Choose the landings of the feet that lift off now."""
-        nominal = self.next_landings(motion, command.velocity_m_s, command.height_m)
-        offsets = command.offsets_m @ walker_loops.heading_of(motion.rotation).T
-        self.landings_m[lifting] = (nominal + offsets)[lifting]
-        self._starts_m[lifting] = self.toes_m[lifting]
-        self._clearances_m[lifting] = command.clearances_m[lifting]
+        raibert = (command.velocity_m_s, self.gait.lead_s, command.height_m - self.robot.toe_radius_m)
+        chosen = (command.offsets_m, command.clearances_m)
+        walker_loops.lift_off(motion[:], self._feet, self.robot.stance_m, *raibert, *chosen)
 
     def _plan(self, motion: Motion, command: Command) -> Float[np.ndarray, "4 3"]:
         """The forces on the feet now, in the world: the first of those over the horizon."""
-        spec = self.robot.mpc
-        contacts = self.gait.contacts(self.time_s, spec.horizon, spec.step_s)
-        walker_loops.correct_contacts(contacts, self.states)
-        # Whoever stands now may lift off and land again within the horizon.
-        nominal = self.next_landings(motion, command.velocity_m_s, command.height_m)
-        landings = np.where(contacts[0, :, None], nominal, self.landings_m)
         wanted = (
             *command.velocity_m_s,
             command.turning_rad_s,
@@ -181,14 +172,8 @@ class Walker:
             command.roll_rad,
             command.pitch_rad,
         )
-        state, reference, feet, heading = walker_loops.horizon_problem(
-            motion[:3],
-            motion.turning_rad_s,
-            self.robot.com_m,
-            (self.toes_m, self.footholds_m, landings, self.robot.toe_radius_m),
-            contacts,
-            wanted,
-            self._follows_feet,
-            spec.step_s,
+        gait = (self.gait.clock, self.time_s, self.gait.lead_s)
+        *problem, heading = plan_loops.horizon_problem(
+            self._shape, motion[:], self._feet, gait, wanted, self._follows_feet, self._horizon
         )
-        return self.mpc.forces(state, reference, contacts, feet)[0] @ heading.T
+        return self.mpc.forces(*problem)[0] @ heading.T

@@ -13,12 +13,13 @@ from scipy.ndimage import gaussian_filter, maximum_filter, minimum_filter
 
 from iap.envs.camera import load_mujoco
 from iap.envs.contract import make_env
+from iap.envs.quadruped.depth_rays import mount_of
 from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
 from iap.envs.quadruped.footstep_task import FootstepTask
 from iap.envs.quadruped.footsteps import ACTIONS, FEELINGS, ON_STAIRS, ON_THE_LEVEL, SENSORS
-from iap.envs.quadruped.ground_cameras import FOOTING
+from iap.envs.quadruped.ground_cameras import FOOTING, VIEWS
 from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
-from iap.envs.quadruped.one_foot import footing
+from iap.envs.quadruped.one_foot_loops import footing, window_around
 from iap.envs.quadruped.robots import load_robot
 from iap.envs.quadruped.simulator import Box
 from iap.envs.quadruped.uneven_terrain import KINDS
@@ -305,6 +306,41 @@ def test_ground_is_of_use_where_it_is_even_all_around():
     away = np.linalg.norm(points - landing[:2], axis=-1)
     np.testing.assert_allclose(seen[..., 0], np.where(even, heights + toe_m - 0.06 + 0.25, 0), rtol=1e-6)
     np.testing.assert_allclose(seen[..., 1], np.where(even, np.maximum(0.3 - away, 0), 0), atol=1e-7)
+
+
+@ONE_FOOT
+def test_a_window_is_a_part_of_the_whole_image(kind, axes, task):
+    env = task(kind, footholds=axes, one_foot=True)
+    seen = env.reset(seed=5)[0]
+    rays = env._cameras._rays
+    for _ in range(20):
+        turn = env.turn()
+        body = (env.motion.position_m, env.motion.rotation)
+        view = VIEWS[turn.camera]
+        whole = footing(rays.surface(view, *body), turn.landing_m, LAIKAGO.toe_radius_m)
+        window = (turn.landing_m, turn.side, LAIKAGO.toe_radius_m, mount_of(view), *body, rays.scene)
+        rows, columns = window_around(*window)
+        np.testing.assert_array_equal(seen["image"], whole[rows[:, None], columns])
+        seen = env.step(oracle_action(env))[0]
+
+
+@pytest.mark.parametrize("kind", ["stone-grid", "stairs"])
+def test_boxes_out_of_reach_change_nothing_but_the_time(kind, task):
+    env, other = task(kind, footholds="xy", one_foot=True), task(kind, footholds="xy", one_foot=True)
+    for each in (env, other):
+        each.reset(seed=2)
+    other._simulator._near._reach_m = np.inf
+    left_out = 0
+    for step in range(60):
+        other._simulator._near._x_m = np.inf  # where the trunk never is: boxes are chosen anew
+        action = oracle_action(env) if step < 40 else np.ones(2)  # and at last it falls
+        ends = [each.step(action)[2] for each in (env, other)]
+        np.testing.assert_array_equal(env.true_state(), other.true_state())
+        left_out += int((env._simulator.model.geom_contype != other._simulator.model.geom_contype).sum())
+        assert ends[0] == ends[1]
+        if ends[0]:
+            break
+    assert left_out > 0
 
 
 def test_a_window_tells_how_high_stairs_are(task):

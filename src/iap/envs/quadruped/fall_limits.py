@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 from iap.envs.quadruped.courses import require_number
-from iap.locomotion.walker import Motion
+from iap.envs.quadruped.walking_loops import TIPPED_OVER, WITHIN
 
 Bumps = Literal["any", "body", "none"]
 
@@ -34,12 +35,16 @@ class FallLimits:
         if self.bumps not in get_args(Bumps):
             raise ValueError(f"ends_at_bumps must be one of {', '.join(get_args(Bumps))}, not {self.bumps!r}")
 
-    def why_ended(self, motion: Motion, feet_m: float, bumped: Sequence[str]) -> str | None:
-        """Which limit is passed by a body above feet at this height, with these parts on the ground."""
-        roll, pitch = motion.roll_pitch
-        if not (abs(roll) <= self.most_roll_rad and abs(pitch) <= self.most_pitch_rad):
-            return "tipped over"
-        if not motion.position_m[2] - feet_m > self.least_height_m:
-            return "sunk down"
+    @cached_property
+    def numbers(self) -> tuple[float, float, float]:
+        """What compiled loops take."""
+        return self.most_roll_rad, self.most_pitch_rad, self.least_height_m
+
+    def why_ended(self, passed: int, bumped: Sequence[str]) -> str | None:
+        """Why a body has fallen that has passed this one of `walking_loops`' limits, with these parts on the ground."""
+        if passed != WITHIN:
+            return "tipped over" if passed == TIPPED_OVER else "sunk down"
+        if not bumped or self.bumps == "none":
+            return None
         counted = self.bumps == "any" or any(not part.endswith("lower_leg") for part in bumped)
-        return "bumped" if bumped and counted and self.bumps != "none" else None
+        return "bumped" if counted else None

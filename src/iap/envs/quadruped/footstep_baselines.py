@@ -9,7 +9,7 @@ from jaxtyping import Float, Float32
 from iap.envs.quadruped.footstep_task import FootstepTask
 from iap.envs.quadruped.ground_cameras import EDGE_M
 from iap.envs.quadruped.uneven_terrain import Terrain
-from iap.locomotion.walker_loops import heading_of
+from iap.locomotion.body_loops import heading_of
 
 GRID_M = 0.01  # between the places that are looked at
 LENGTHENING = 2.0  # how much worse than shortening a step

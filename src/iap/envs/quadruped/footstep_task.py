@@ -16,7 +16,6 @@ from iap.envs.observations import Observation, observation_space
 from iap.envs.quadruped.courses import require_number
 from iap.envs.quadruped.fall_limits import Bumps, FallLimits
 from iap.envs.quadruped.footsteps import (
-    ACTIONS,
     AXES,
     FEELINGS,
     ON_STAIRS,
@@ -27,23 +26,15 @@ from iap.envs.quadruped.footsteps import (
     usual_command,
 )
 from iap.envs.quadruped.ground_cameras import DEPTH_SIZE, FARTHEST_M, FOOTING, VIEWS, GroundCameras
-from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
-from iap.envs.quadruped.one_foot import SENSED, WINDOW, OneFoot, Turn, sense_turn
-from iap.envs.quadruped.robots import load_robot
-from iap.envs.quadruped.simulator import Simulator
+from iap.envs.quadruped.one_foot import OneFoot, Turn, sense_turn
+from iap.envs.quadruped.one_foot_loops import SENSED, WINDOW
 from iap.envs.quadruped.uneven_terrain import KINDS, Kind, Terrain, draw_terrain, flat_terrain, most_boxes
+from iap.envs.quadruped.walking_robot import WalkingRobot
 from iap.locomotion.gait import TROT
-from iap.locomotion.mpc import QPError
 from iap.locomotion.quadruped import LAIKAGO
-from iap.locomotion.walker import Command, Motion, Walker
+from iap.locomotion.walker import Command
 
-CONTROL_STEP_S, PHYSICS_STEPS = 0.005, 2
-CONTROL_STEPS = 10  # an action is held for: 20 actions a second
 EPISODE_STEPS = 160
-SETTLING_STEPS = 20  # at rest, before the first action
-
-STANDING_M = 0.4835
-TOUCH_N = 1.0
 
 
 class FootstepTask(gymnasium.Env):
@@ -90,10 +81,10 @@ class FootstepTask(gymnasium.Env):
             raise ValueError(f"terrain must be one of {', '.join(KINDS)} or flat, not {terrain!r}")
         usual: Bumps = "body" if terrain == "stairs" else "any"
         bumps = usual if ends_at_bumps is None else ends_at_bumps
-        self._limits = FallLimits(most_roll_rad, most_pitch_rad, least_height_m, bumps)
+        limits = FallLimits(most_roll_rad, most_pitch_rad, least_height_m, bumps)
         self._kind: Kind | Literal["flat"] = terrain
         self._noise = require_number("noise", noise, 0, 100)
-        self._most_step_m = require_number("v_cap", v_cap, 1e-6, 100) * CONTROL_STEP_S
+        most_m_s = require_number("v_cap", v_cap, 1e-6, 100)
         self.render_mode = render_mode
         self._numbers = numbers_of(footholds)
         if one_foot and self._noise > 0:
@@ -106,13 +97,11 @@ class FootstepTask(gymnasium.Env):
         sensors = FEELINGS + actions if self._one_foot is None else SENSED
         self.observation_space = observation_space(spaces.Box(0, FARTHEST_M, shape, np.float32), sensors)
         self.action_space = spaces.Box(-1, 1, (actions,), np.float32)
-        robot = load_robot("laikago")
-        self._pose = robot.pose_rad
         boxes = 1 if terrain == "flat" else most_boxes(terrain)
-        self._simulator: Simulator = MujocoSimulator(robot, VIEWS, boxes, CONTROL_STEP_S, PHYSICS_STEPS)
+        self._robot = WalkingRobot(boxes, limits, most_m_s, lifts_first=terrain == "stairs")
+        self._simulator, self.walker = self._robot.simulator, self._robot.walker
         self._cameras = GroundCameras(LAIKAGO.toe_radius_m)
-        self.walker = Walker(LAIKAGO, step_s=CONTROL_STEP_S, lifts_first=terrain == "stairs")
-        self._looking = True
+        self._turn: Turn | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
         """Draw a terrain and stand at its beginning, with an image whatever `look` said before.
@@ -124,13 +113,8 @@ class FootstepTask(gymnasium.Env):
         terrain = flat_terrain() if self._kind == "flat" else draw_terrain(self._kind, self.np_random)
         is_mirrored = bool((options or {}).get("mirrored"))
         self.terrain: Terrain = terrain.mirrored() if is_mirrored else terrain
-        self.walker.gait = TROT.mirrored() if is_mirrored else TROT
-        self._simulator.reset(self.terrain.boxes, (0.0, 0.0, STANDING_M), 0.0)
         self._cameras.place(self.terrain.boxes)
-        for _ in range(SETTLING_STEPS):
-            self._simulator.step(self._pose)
-        self.motion = self._measure()
-        self.walker.restart(self.motion)
+        self.motion = self._robot.restart(self.terrain.boxes, TROT.mirrored() if is_mirrored else TROT)
         self._last_action = np.zeros(len(self._numbers))
         if self._one_foot is not None:
             self._one_foot.restart()
@@ -143,22 +127,8 @@ class FootstepTask(gymnasium.Env):
         if not math.isfinite(action.sum()):
             raise ValueError(f"action must be finite, not {action}")
         self._last_action = action
-        command = self._to_command(action)
-        reward, ended = 0.0, None
-        for _ in range(CONTROL_STEPS):
-            before_m = self.motion.position_m[0]
-            try:
-                commands, gives_torque = self.walker.step(self.motion, command)
-            except QPError:
-                ended = "no forces carry the body"
-                break
-            self._simulator.step(commands, gives_torque)
-            self.motion = self._measure()
-            reward += min(max(self.motion.position_m[0] - before_m, -self._most_step_m), self._most_step_m)
-            ended = self._why_ended()
-            if ended:
-                break
-        return self._observe(), float(reward), ended is not None, False, {"ended": ended} if ended else {}
+        self.motion, reward, ended = self._robot.follow(self.motion, self._to_command(action))
+        return self._observe(), reward, ended is not None, False, {"ended": ended} if ended else {}
 
     def look(self, wanted: bool) -> None:
         """Whether the next steps shall draw an image, or may repeat the last one."""
@@ -192,14 +162,12 @@ class FootstepTask(gymnasium.Env):
 
     def turn(self) -> Turn:
         """Which foot is to be placed now, if one is placed at a time."""
-        assert self._one_foot is not None
-        return self._one_foot.turn(self.walker, self.motion, self.usual_command())
+        assert self._turn is not None
+        return self._turn
 
     def needs_target(self) -> Float[np.ndarray, " 4"]:
         """1 for feet that lift off before the next action, so that this one decides where they land."""
-        gait, soon_s = self.walker.gait, CONTROL_STEPS * CONTROL_STEP_S
-        progress = gait.swing_progress(self.walker.time_s + soon_s - CONTROL_STEP_S)
-        return ((progress >= 0) & (progress < soon_s / gait.swing_s - 1e-9)).astype(float)
+        return self._robot.lifting_before_next().astype(float)
 
     def true_state(self) -> Float32[np.ndarray, " 41"]:
         """Positions and velocities of trunk and motors, and the heights of the ground where feet would land."""
@@ -212,27 +180,14 @@ class FootstepTask(gymnasium.Env):
         self._simulator.close()
 
     def _to_command(self, action: Float[np.ndarray, " k"]) -> Command:
+        usual = self.usual_command()
         if self._one_foot is not None:
-            self._one_foot.choose(self.turn(), self.motion, action)
-            return self._one_foot.command(self.walker, self.motion, self.usual_command())
-        if len(self._numbers) == ACTIONS:
-            return self.reach.to_command(action)
-        whole = self.reach.to_action(self.usual_command()).astype(np.float64)
-        whole[self._numbers] = action
-        return self.reach.to_command(whole)
-
-    def _measure(self) -> Motion:
-        position, quaternion, velocity, rates, angles, _ = self._simulator.state()
-        touching = self._simulator.foot_pressures() > TOUCH_N
-        return Motion.measured(position, quaternion, velocity, rates, angles, touching)
-
-    def _why_ended(self) -> str | None:
-        feet_m = sum(self.walker.footholds_m[:, 2].tolist()) / 4
-        return self._limits.why_ended(self.motion, feet_m, self._simulator.bumps())
+            return self._one_foot.command(self.turn(), action, self.walker, self.motion, usual)
+        return self.reach.to_command(self.reach.completed(action, self._numbers, usual))
 
     def _observe(self) -> Observation:
         if self._one_foot is not None:
-            turn = self.turn()
+            self._turn = turn = self._one_foot.turn(self.walker, self.motion, self.usual_command())
             if self._looking:
                 self._image = self._cameras.around(turn, self.motion)
             return {"image": self._image, "sensors": sense_turn(turn, self.walker, self.motion)}

@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Float32
 
+from iap.locomotion.body_loops import ground_below, heading_of
 from iap.locomotion.footholds import inverse_raibert
 from iap.locomotion.gait import FootState
 from iap.locomotion.walker import Command, Motion, Walker
-from iap.locomotion.walker_loops import ground_below, heading_of
 
 FEELINGS, ACTIONS = 34, 22  # numbers of what is felt beside the last action, and of a whole action
 SENSORS = FEELINGS + ACTIONS
@@ -79,6 +79,14 @@ class Reach:
         body = (command.turning_rad_s, command.height_m, command.roll_rad, command.pitch_rad)
         numbers = np.concatenate((command.offsets_m.ravel(), command.clearances_m, command.velocity_m_s, body))
         return np.clip((2 * numbers - high - low) / (high - low), -1, 1).astype(np.float32)
+
+    def completed(
+        self, action: Float[np.ndarray, " k"], numbers: Sequence[int], usual: Command
+    ) -> Float[np.ndarray, " 22"]:
+        """An action that says these of the 22 numbers, with the others as usual."""
+        whole = self.to_action(usual).astype(np.float64)
+        whole[numbers] = action
+        return whole
 
 
 def numbers_of(footholds: str | None) -> list[int]:

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int
 
-from iap.envs.quadruped.depth_rays import DepthRays
-from iap.envs.quadruped.one_foot import Turn, footing, window
+from iap.envs.quadruped import one_foot_loops
+from iap.envs.quadruped.depth_rays import DepthRays, mount_of
+from iap.envs.quadruped.one_foot import Turn
 from iap.envs.quadruped.simulator import Box, View
 from iap.envs.quadruped.uneven_terrain import FLOOR_M, Terrain
 from iap.locomotion.walker import Motion
@@ -39,9 +41,8 @@ class GroundCameras:
         return np.concatenate([self._rays.look(view, motion.position_m, motion.rotation) for view in VIEWS])[..., None]
 
     def around(self, turn: Turn, motion: Motion) -> Float32[np.ndarray, "16 16 2"]:
-        """What a foot sees around the place where it would land: see `footing`."""
-        points = self._rays.surface(VIEWS[turn.camera], motion.position_m, motion.rotation)
-        return footing(points, turn.landing_m, self._toe_radius_m)[self._window(turn, motion)]
+        """What a foot sees around the place where it would land: see `one_foot_loops.footing`."""
+        return one_foot_loops.see_around(*self._place_of(turn, motion))
 
     def labels(self, terrain: Terrain, motion: Motion) -> Int[np.ndarray, "48 32"]:
         """What a foot would find at the place that each pixel shows, as an index of `FOOTING`."""
@@ -49,7 +50,8 @@ class GroundCameras:
 
     def labels_around(self, turn: Turn, terrain: Terrain, motion: Motion) -> Int[np.ndarray, "16 16"]:
         """The same of the window around the place where a foot would land."""
-        return self._labels(terrain, motion)[turn.camera][self._window(turn, motion)]
+        rows, columns = one_foot_loops.window_around(*self._place_of(turn, motion))
+        return self._labels(terrain, motion)[turn.camera][rows[:, None], columns]
 
     def _labels(self, terrain: Terrain, motion: Motion) -> Int[np.ndarray, "2 24 32"]:
         points = np.stack([self._rays.surface(view, motion.position_m, motion.rotation) for view in VIEWS])
@@ -57,7 +59,7 @@ class GroundCameras:
         is_gap = points[..., 2] < FLOOR_M + SAME_HEIGHT_M
         return np.where(is_gap, FOOTING.index("gap"), np.where(is_safe, FOOTING.index("safe"), FOOTING.index("edge")))
 
-    def _window(self, turn: Turn, motion: Motion) -> tuple[Int[np.ndarray, "16 1"], Int[np.ndarray, " 16"]]:
-        """Around the pixel that would show the landing if the ground were there."""
-        ground_m = float(turn.landing_m[2]) - self._toe_radius_m
-        return window(turn, self._rays.on_plane(VIEWS[turn.camera], motion.position_m, motion.rotation, ground_m))
+    def _place_of(self, turn: Turn, motion: Motion) -> tuple[Any, ...]:
+        """Of a landing, and of the camera that is over it: what compiled loops take."""
+        landing = (turn.landing_m, turn.side, self._toe_radius_m)
+        return *landing, mount_of(VIEWS[turn.camera]), motion.position_m, motion.rotation, self._rays.scene

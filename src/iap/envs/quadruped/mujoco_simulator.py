@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from iap.envs.camera import Camera, load_mujoco
+from iap.envs.quadruped import simulator_loops
 from iap.envs.quadruped.mjcf import (
     CHASE_CAMERA,
     FLOOR_BIT,
@@ -17,6 +18,7 @@ from iap.envs.quadruped.mjcf import (
     WALL_BIT,
     build_model_xml,
 )
+from iap.envs.quadruped.near_boxes import NearBoxes
 from iap.envs.quadruped.robots import Robot
 from iap.envs.quadruped.simulator import SEGMENTS, Box, State, View
 from iap.locomotion.pmtg import LEGS
@@ -45,13 +47,15 @@ class MujocoSimulator:
         self._physics_steps = physics_steps
         self._robot, self._views, self._most_boxes = robot, tuple(views), most_boxes
         self._box_geoms = [self._number("GEOM", f"box{i}") for i in range(most_boxes)]
+        self._near = NearBoxes(self._model, self._box_geoms)
         self._foot_of = {self._number("GEOM", leg): i for i, leg in enumerate(LEGS)}
         self._is_part = np.ones(self._model.ngeom, bool)
         self._is_part[[*self._box_geoms, *self._foot_of]] = False
         self._segment_of = np.full(self._model.ngeom + 1, SEGMENTS.index("robot"))
         self._segment_of[-1] = SEGMENTS.index("sky")
+        self._gains = self._model.actuator_gainprm, self._model.actuator_biasprm
         self._position_gains = self._model.actuator_gainprm.copy(), self._model.actuator_biasprm.copy()
-        self._gives_torque = np.zeros(self._model.nu, bool)
+        self._gives_torque = b""
         self._resources = contextlib.ExitStack()
         self._cameras: dict[int, Camera] = {}
         data = self._data
@@ -82,12 +86,14 @@ class MujocoSimulator:
         state.quaternion[:] = _about_z(yaw_rad)
         state.angles_rad[:] = self._robot.pose_rad
         self._commands[:] = self._robot.pose_rad
+        self._near.follow(state.position_m)
         self._set_torque_motors(np.zeros(self._model.nu, bool))
         self._mujoco.mj_forward(self._model, self._data)
 
     def step(self, commands: Float[np.ndarray, " 12"], gives_torque: Bool[np.ndarray, " 12"] | None = None) -> None:
         """Simulate one control step, in which motors hold angles, or give torques where so marked."""
-        if gives_torque is not None and (gives_torque != self._gives_torque).any():
+        self._near.follow(self._state.position_m)
+        if gives_torque is not None and gives_torque.tobytes() != self._gives_torque:
             self._set_torque_motors(gives_torque)
         self._commands[:] = commands
         self._mujoco.mj_step(self._model, self._data, self._physics_steps)
@@ -113,9 +119,10 @@ class MujocoSimulator:
 
     def bumps(self) -> tuple[str, ...]:
         """The parts of a solid robot, other than its feet, that touched the terrain in the last physics step."""
-        touching = self._data.contact.geom.ravel()
-        touching = touching[self._is_part[touching]]
-        return tuple(self._model.geom(geom).name for geom in touching)
+        touching = self._data.contact.geom
+        if not simulator_loops.includes_any(touching, self._is_part):
+            return ()
+        return tuple(self._model.geom(geom).name for geom in touching.ravel() if self._is_part[geom])
 
     def image(self, view: int = 0) -> UInt8[np.ndarray, "H W 3"]:
         """What a view sees."""
@@ -143,7 +150,6 @@ class MujocoSimulator:
     def _place(self, i: int, box: Box | None) -> None:
         """Make the i-th box of the model this one, or none."""
         model, geom = self._model, self._box_geoms[i]
-        body = model.geom_bodyid[geom]
         half = np.array(box.size_m) / 2 if box else np.ones(3)
         model.geom_size[geom] = half
         model.geom_rbound[geom] = np.linalg.norm(half)
@@ -151,16 +157,14 @@ class MujocoSimulator:
         model.geom_rgba[geom] = (*box.colour, 1) if box else 0
         model.geom_friction[geom] = (box.friction, 0, 0) if box else 0
         model.geom_condim[geom] = 3 if box and box.friction > 0 else 1
-        model.geom_contype[geom] = model.body_contype[body] = BITS[box.kind] if box else 0
+        self._near.place(i, box.centre_m if box else ASIDE_M, half, BITS[box.kind] if box else 0)
         self._segment_of[geom] = SEGMENTS.index(box.kind) if box else 0
         self._data.mocap_pos[i] = box.centre_m if box else ASIDE_M
         self._data.mocap_quat[i] = _about_z(box.yaw_rad if box else 0.0)
 
     def _set_torque_motors(self, gives_torque: Bool[np.ndarray, " 12"]) -> None:
-        self._gives_torque = gives_torque.copy()
-        gain, bias = self._position_gains
-        self._model.actuator_gainprm[:, 0] = np.where(gives_torque, 1, gain[:, 0])
-        self._model.actuator_biasprm[:] = np.where(gives_torque[:, None], 0, bias)
+        self._gives_torque = gives_torque.tobytes()
+        simulator_loops.set_motors(gives_torque, *self._position_gains, *self._gains)
 
     def _camera(self, number: int) -> Camera:
         """The camera, opened when it is first needed, with everything where it is after the last step."""

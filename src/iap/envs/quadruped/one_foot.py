@@ -6,23 +6,15 @@ feet as they lift off. A body that leans with stairs turns the belly camera forw
 long as that camera still sees where they would land.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Float32, Int
-from numba import njit
+from jaxtyping import Float, Float32
 
+from iap.envs.quadruped import one_foot_loops
 from iap.envs.quadruped.footsteps import AXES, Reach
 from iap.locomotion.walker import Command, Motion, Walker
-from iap.locomotion.walker_loops import ground_below, heading_of
 
-WINDOW = (16, 16)
-SENSED = 9
-DROP_M, NEAR_LANDING_M = 0.25, 0.3  # what a window tells apart
-MISS_PIXELS = 2  # about four centimetres on the ground
-EVEN_M = 0.04  # by which heights differ at most within those
-SOON_S = 0.125  # before lifting off, until which rear feet choose on stairs
 REAR_LEGS = (2, 3)
 LEFT_LEGS = (1, 3)
 
@@ -63,76 +55,34 @@ class OneFoot:
 
     def restart(self) -> None:
         """Forget what was said."""
-        self._chosen_m: dict[int, Float[np.ndarray, " 3"]] = {}
+        self._chosen_m, self._is_chosen = np.zeros((4, 3)), np.zeros(4, bool)
 
     def turn(self, walker: Walker, motion: Motion, usual: Command) -> Turn:
         """One of the two feet that lift off next: rear feet choose at last, or as long as that is not soon."""
-        until_s = (walker.gait.duty - walker.gait.phase(walker.time_s)).round(9) % 1.0 * walker.gait.period_s
-        soon_s = until_s.min()
-        front, rear = np.flatnonzero(until_s == soon_s)
-        leg = int(rear if (soon_s > SOON_S if self._rear_first else soon_s == 0) else front)
-        landing = walker.next_landings(motion, usual.velocity_m_s, usual.height_m)[leg]
-        return Turn(leg, landing + soon_s * np.array((*motion.velocity_m_s[:2], 0.0)))
+        gait = (walker.gait.clock, walker.time_s, walker.gait.lead_s)
+        rule = (walker.robot.stance_m, motion[:3], usual.velocity_m_s, usual.height_m - walker.robot.toe_radius_m)
+        return Turn(*one_foot_loops.next_turn(gait, self._rear_first, *rule))
 
-    def choose(self, turn: Turn, motion: Motion, action: Float[np.ndarray, " k"]) -> None:
-        """Place a foot."""
+    def command(
+        self, turn: Turn, action: Float[np.ndarray, " k"], walker: Walker, motion: Motion, usual: Command
+    ) -> Command:
+        """Place a foot; as usual otherwise, with the other feet where they were placed."""
         offset = np.zeros(3)
         offset[self._axes] = (self._high + self._low + action * (self._high - self._low)) / 2
         offset[1] *= turn.side
-        self._chosen_m[turn.leg] = turn.landing_m + heading_of(motion.rotation) @ offset
+        placed = (self._chosen_m, self._is_chosen)
+        rule = (usual.velocity_m_s, walker.gait.lead_s, usual.height_m - walker.robot.toe_radius_m)
+        offsets = one_foot_loops.place_foot(
+            (turn.leg, turn.landing_m), offset, *placed, motion[:3], walker.robot.stance_m, *rule
+        )
+        return replace(usual, offsets_m=offsets)
 
     def action(self, turn: Turn, offset_m: Float[np.ndarray, " 3"]) -> Float32[np.ndarray, " k"]:
         """The action that moves the landing like this, or what is nearest to it."""
         wanted = (offset_m * (1, turn.side, 1))[self._axes]
         return np.clip((2 * wanted - self._high - self._low) / (self._high - self._low), -1, 1).astype(np.float32)
 
-    def command(self, walker: Walker, motion: Motion, usual: Command) -> Command:
-        """As usual, but with feet where they were placed."""
-        landings = walker.next_landings(motion, usual.velocity_m_s, usual.height_m)
-        offsets = np.zeros((4, 3))
-        for leg, chosen in self._chosen_m.items():
-            offsets[leg] = (chosen - landings[leg]) @ heading_of(motion.rotation)
-        return replace(usual, offsets_m=offsets)
-
-
-def window(turn: Turn, places: Float[np.ndarray, "H W 2"]) -> tuple[Int[np.ndarray, "16 1"], Int[np.ndarray, " 16"]]:
-    """The rows and columns of a camera's image around the place where a foot would land; edges are repeated."""
-    away = np.square(places - turn.landing_m[:2]).sum(axis=-1)
-    row, column = np.unravel_index(away.argmin(), away.shape)
-    rows = np.clip(row + np.arange(WINDOW[0]) - WINDOW[0] // 2, 0, away.shape[0] - 1)
-    columns = np.clip(column + turn.side * (np.arange(WINDOW[1]) - WINDOW[1] // 2), 0, away.shape[1] - 1)
-    return rows[:, None], columns
-
-
-@njit(cache=True)
-def footing(
-    points: Float[np.ndarray, "H W 3"], landing_m: Float[np.ndarray, " 3"], toe_radius_m: float
-) -> Float32[np.ndarray, "H W 2"]:
-    """How much higher than `DROP_M` below a landing the ground is, and how much nearer than `NEAR_LANDING_M` to it.
-
-    Both are 0 where a foot that misses its place by `MISS_PIXELS` may come to rest at another height: at edges.
-    """
-    height, width = points.shape[:2]
-    ups = points[..., 2] + toe_radius_m - landing_m[2]
-    seen = np.zeros((height, width, 2), np.float32)
-    for row in range(height):
-        for column in range(width):
-            top, left = max(row - MISS_PIXELS, 0), max(column - MISS_PIXELS, 0)
-            around = ups[top : row + MISS_PIXELS + 1, left : column + MISS_PIXELS + 1]
-            up = ups[row, column]
-            if up > -DROP_M and around.max() - around.min() < EVEN_M:
-                ahead, aside = points[row, column, 0] - landing_m[0], points[row, column, 1] - landing_m[1]
-                seen[row, column, 0] = up + DROP_M
-                seen[row, column, 1] = max(NEAR_LANDING_M - math.sqrt(ahead * ahead + aside * aside), 0.0)
-    return seen
-
 
 def sense_turn(turn: Turn, walker: Walker, motion: Motion) -> Float32[np.ndarray, " 9"]:
     """What the body feels as if the foot were a right one: is it a rear one, velocity, height, tilt (2), rates (2)."""
-    heading = heading_of(motion.rotation)
-    _, ground = ground_below(walker.footholds_m, motion.position_m, heading)
-    ahead, left, up = motion.velocity_m_s @ heading
-    (roll, pitch), (rolling, pitching) = motion.roll_pitch, (motion.turning_rad_s @ heading)[:2]
-    height, side = motion.position_m[2] - ground, turn.side
-    felt = (turn.camera, ahead, side * left, up, height, side * roll, pitch, side * rolling, pitching)
-    return np.array(felt, np.float32)
+    return one_foot_loops.sense_turn(turn.camera, turn.side, motion[:4], walker.footholds_m)
