@@ -31,7 +31,7 @@ from iap.rollouts import EnvSpec, Episode, LocalPool
 
 RUNS = Runs("terrain", (0, 1, 2), {})
 IMAGES = DOCS / "images"
-CONTROLLED, WALKS, ATTENDED_EPISODES = 50, 10, 10
+CONTROLLED, WALKS, ATTENDED_EPISODES = 100, 10, 10
 FILM_SEED, FILM_EVERY = EVALUATE_FROM + 3, 2
 
 

@@ -14,9 +14,13 @@ NET = CNN(((6, 4, 4), (6, 3, 2), (6, 3, 2), (4, 3, 2)))  # few enough parameters
 
 
 def seen_by(name: str, vision: Vision | None) -> TrainConfig:
-    """A preset with other eyes, and all else as it is."""
+    """A preset with other eyes, and all else as it is; a blind policy cannot be taught to see."""
     config = SUITE_PRESETS[name]
-    return config if vision is None else replace(config, policy=replace(config.policy, vision=vision))
+    if vision is None:
+        return config
+    if config.teach is not None and isinstance(vision, Blind):
+        config = replace(config, teach=None, keep_statistics=False)
+    return replace(config, policy=replace(config.policy, vision=vision))
 
 
 EYES: dict[str, Vision | None] = {"": None, "-cnn": NET, "-blind": Blind()}

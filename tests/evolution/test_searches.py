@@ -74,12 +74,11 @@ def test_a_parameter_of_tiny_scale_hardly_moves_whatever_depends_on_it(strategy,
 
 
 def test_parameters_of_scale_0_stay_and_the_others_are_searched_as_if_alone(strategy, evolve):
-    scales = np.tile(np.float32([1, 0]), P // 2)
+    scales = np.tile(np.array([1, 0], np.float32), P // 2)
     some = evolve(start(strategy, ONES, scales, seed=0), lambda x, _: x[:, ::2].sum(axis=1), 3)
     alone = evolve(start(strategy, ONES[::2], ONES[::2], seed=0), lambda x, _: x.sum(axis=1), 3)
     assert mean(some)[1::2].tolist() == ONES[1::2].tolist()
     assert mean(some)[::2].tolist() == mean(alone).tolist() != ONES[::2].tolist()
-
 
 
 def test_scales_only_change_units(strategy, quadratic, evolve):

@@ -1,4 +1,4 @@
-"""Where evolution starts: at a random policy, at the best of many, or at a policy that was trained before."""
+"""Where evolution starts: at a random policy, the best of many, one whose eyes were taught, one trained before."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +13,7 @@ from iap.experiments.config import TrainConfig
 from iap.experiments.evaluate import find_policy
 from iap.experiments.returns import best_of, draw_seeds, finite, gather, run_candidates, run_held_out, summarise
 from iap.experiments.run_directory import Row, RunDirectory
+from iap.experiments.teaching import teach
 from iap.policies import Normaliser, blocks, flatten, init
 from iap.policies.files import PolicyFile, load
 from iap.rollouts import Pool
@@ -30,6 +31,8 @@ def begin(
     """What the first iteration needs; the run keeps the policy that evolution starts from, if it was not drawn."""
     if config.start_from is not None:
         return _from_policy(config, pool, run)
+    if config.teach is not None:
+        return _teach(config, pool, run, tell)
     if config.screen > 0:
         return _screen(config, pool, run, tell)
     theta = flatten(init(config.policy, config.seed))
@@ -64,6 +67,16 @@ def _from_policy(config: TrainConfig, pool: Pool, run: RunDirectory | None) -> P
     normaliser = policy.normaliser or Normaliser.none(config.policy.inputs_size)
     facts = {"policy": config.start_from, "facts": dict(policy.facts), "failed": 0, "steps": 0}
     return _begun(config, pool, policy.theta, normaliser, "started_from", facts)
+
+
+def _teach(config: TrainConfig, pool: Pool, run: RunDirectory | None, tell: Told) -> Progress:
+    """A policy whose eyes know where things are, but not what to do: `taught.policy`."""
+    taught = teach(config, tell)
+    facts = {"r2_drawn": taught.drawn, "r2_taught": taught.taught, "failed": 0, "steps": 0}
+    progress = _begun(config, pool, taught.theta, taught.normaliser, "taught", facts)
+    if run is not None:
+        run.save_policy("taught", policy_file(config, taught.theta, taught.normaliser, progress))
+    return progress
 
 
 def _screen(config: TrainConfig, pool: Pool, run: RunDirectory | None, tell: Told) -> Progress:

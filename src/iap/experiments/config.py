@@ -9,7 +9,7 @@ import gymnasium
 from iap.attention.arrays import require_count
 from iap.envs.contract import action_count, make_env
 from iap.evolution import STRATEGIES, OpenES, Strategy
-from iap.policies.specs import KINDS, Mirror, PolicySpec
+from iap.policies.specs import KINDS, Blind, Linear, Mirror, PolicySpec
 from iap.policies.tagged import Codec
 from iap.rollouts import EnvSpec, Job
 
@@ -20,7 +20,7 @@ HELD_OUT_SEEDS = 1 << 29
 
 @dataclass(frozen=True)
 class Scales:
-    """How much of σ each part of a policy is perturbed with: one σ for all of θ is wrong. A part at 0 is not evolved."""
+    """How much of σ each part of a policy is perturbed with: one σ for all of θ is wrong. A part at 0 stays."""
 
     vision: float = 0.25
     controller: float = 1.0
@@ -30,6 +30,30 @@ class Scales:
         for part in ("vision", "controller", "low"):
             if not getattr(self, part) >= 0:
                 raise ValueError(f"scales.{part} must be 0 or more, not {getattr(self, part)}")
+
+
+@dataclass(frozen=True)
+class Teach:
+    """How eyes are taught where things are before evolution learns what to do about it (`experiments/teaching.py`).
+
+    Attributes:
+        lessons: how many states they look at.
+        draws: how many random eyes are tried.
+        iterations: for how many generations the best of them evolve.
+        population: how many there are in a generation.
+        sigma: how much they differ.
+    """
+
+    lessons: int = 800
+    draws: int = 60
+    iterations: int = 60
+    population: int = 20
+    sigma: float = 0.1
+
+    def __post_init__(self) -> None:
+        require_count("teach.lessons", self.lessons, least=100)
+        for name in ("draws", "iterations", "population"):
+            require_count(f"teach.{name}", getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -45,6 +69,8 @@ class TrainConfig:
         episodes: of each candidate in a generation, on seeds that all candidates share.
         max_steps: at which an episode is cut; None for the environment's own limit.
         screen: how many random initialisations are tried before evolution starts from the best; 0 for none.
+        teach: how the policy's eyes are taught first, by an environment that tells what it knows; None for not at all.
+            The policy has two levels then, of which the high one says what the eyes know.
         start_from: a policy of the same shapes that evolution starts from: a file, a run's folder, or zoo:NAME.
         keep_statistics: whether the statistics of what controllers receive stay those of the policy that evolution
             starts from; else they go on being gathered, and each policy acts a little differently with them.
@@ -61,6 +87,7 @@ class TrainConfig:
     episodes: int = 2
     max_steps: int | None = None
     screen: int = 0
+    teach: Teach | None = None
     start_from: str | None = None
     keep_statistics: bool = False
     evaluate_every: int = 10
@@ -74,12 +101,13 @@ class TrainConfig:
             require_count(name, getattr(self, name), least=0)
         if self.max_steps is not None:
             require_count("max_steps", self.max_steps)
-        if self.start_from is not None and self.screen > 0:
-            raise ValueError(f"screen must be 0 with a policy to start from, not {self.screen}")
-        if self.keep_statistics and self.start_from is None and self.screen == 0:
-            raise ValueError(
-                "keep_statistics must be False without screening or a policy to start from: there are none"
-            )
+        ways = [self.screen > 0, self.teach is not None, self.start_from is not None]
+        if sum(ways) > 1:
+            raise ValueError("screen, teach and start_from are three ways to begin: give one of them at most")
+        if self.keep_statistics and not any(ways):
+            raise ValueError("keep_statistics must be False without screen, teach or start_from: there are none")
+        if self.teach is not None:
+            _require_teachable(self.policy)
 
     @property
     def job(self) -> Job:
@@ -87,7 +115,24 @@ class TrainConfig:
         return Job(self.env, self.policy, self.max_steps)
 
 
-CODEC = Codec({**KINDS, **STRATEGIES, "env": EnvSpec, "scales": Scales, "train": TrainConfig})
+def _require_teachable(policy: PolicySpec) -> None:
+    """Refuse a policy that has nothing to teach, or no high level that could say what was taught."""
+    if isinstance(policy.vision, Blind):
+        raise ValueError("teach needs a policy with a vision, not a blind one")
+    level = policy.level
+    if (
+        level is None
+        or level.longest_hold > 1
+        or not isinstance(policy.controller, Linear)
+        or policy.mirror is not None
+    ):
+        raise ValueError(
+            "teach needs a policy of two levels that looks at every step (level.longest_hold 1), with a linear "
+            "controller and no mirror: its high level says what the eyes know"
+        )
+
+
+CODEC = Codec({**KINDS, **STRATEGIES, "env": EnvSpec, "scales": Scales, "teach": Teach, "train": TrainConfig})
 
 
 def config_to_json(config: TrainConfig) -> dict[str, Any]:

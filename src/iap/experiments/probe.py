@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import numpy as np
 from jaxtyping import Float
 
@@ -59,23 +60,26 @@ def explained_variance(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"])
     return 1 - np.sum(residual**2, axis=0) / np.maximum(np.sum(spread**2, axis=0), 1e-12)
 
 
+def state_teller(env: gymnasium.Env) -> Callable[[], Float[np.ndarray, " s"]]:
+    """How the environment tells what eyes could know: where things are, or else its true state."""
+    for name in ("landmarks", "true_state"):
+        if (tells := getattr(env.unwrapped, name, None)) is not None:
+            return tells
+    raise ValueError(f"{env.spec and env.spec.id} does not tell its state: it has neither landmarks() nor true_state()")
+
+
 def _collect(
     config: TrainConfig, steps: int, draws: int, progress: Callable[[str, float], None]
 ) -> tuple[Float[np.ndarray, "draws n d"], Float[np.ndarray, "n s"]]:
     policies = [policy_of(config.policy, init(config.policy, config.seed + i)) for i in range(draws)]
     env = config.env.make()
-    state_of = getattr(env.unwrapped, "true_state", None)
-    if state_of is None:
-        env.close()
-        raise ValueError(
-            f"{config.env.id} does not tell its true state (it has no true_state()), so it cannot be probed"
-        )
     rng = np.random.default_rng(config.seed)
     inputs: list[list[np.ndarray]] = [[] for _ in policies]
     targets = []
     carried: list[Any] = []
     observation: Any = None
     try:
+        state_of = state_teller(env)
         for step in range(steps):
             if step % STEPS_AN_EPISODE == 0:
                 observation, _ = env.reset(seed=step)

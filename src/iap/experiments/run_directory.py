@@ -79,7 +79,7 @@ class RunDirectory:
         return self.path / "checkpoint.safetensors"
 
     def policy_file(self, which: str) -> Path:
-        """The policy "best" or "last", or what evolution started from: "screened" or "start"."""
+        """The policy "best" or "last", or what evolution started from: "screened", "taught" or "start"."""
         return self.path / f"{which}.policy"
 
     def save_policy(self, which: str, policy: PolicyFile) -> None:

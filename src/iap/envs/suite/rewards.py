@@ -31,7 +31,10 @@ def _reacher(physics: Any) -> Callable[[], float]:
 
 def _cheetah(physics: Any) -> Callable[[], float]:
     model = physics.model.ptr
-    speed, sensed = model.sensor_adr[physics.model.name2id("torso_subtreelinvel", "sensor")], physics.data.ptr.sensordata
+    speed, sensed = (
+        model.sensor_adr[physics.model.name2id("torso_subtreelinvel", "sensor")],
+        physics.data.ptr.sensordata,
+    )
     return lambda: min(max(float(sensed[speed]) / RUN_SPEED, 0.0), 1.0)
 
 

@@ -22,6 +22,7 @@ from iap.envs.suite.view import SEGMENTS, View
 
 EPISODE_STEPS = 1000  # of the task, each with a reward in [0, 1], before repeating actions
 PICTURE_SIDE = 400  # at least, of the longer side
+PLANE = 0  # MuJoCo's geom type of a floor
 LARGEST_SEED = 2**32 - 1
 CHANNELS = {"rgb": 3, "grey": 1}
 LUMA = np.array([77, 150, 29], np.uint16)  # of 256: how bright red, green and blue are
@@ -102,6 +103,7 @@ class SuiteTask(gymnasium.Env):
         substeps = round(self._env.control_timestep() / self._physics.timestep())
         self._simulate = stepper(self._model, self._data, substeps)
         self._reward = reward_of(task, self._task, self._physics)
+        self._parts = np.flatnonzero(self._model.geom_type != PLANE)
         self._looking = True
         image = spaces.Box(0, 255, (*self._size, CHANNELS[frame]), np.uint8)
         self.observation_space = observation_space(image, self._sensors().size)
@@ -158,6 +160,13 @@ class SuiteTask(gymnasium.Env):
     def true_state(self) -> Float[np.ndarray, " s"]:
         """Positions and velocities of all joints, and the state of the actuators."""
         return self._physics.get_state().astype(np.float32)
+
+    def landmarks(self) -> Float[np.ndarray, " s"]:
+        """Where the parts of the model are, in m; along x from where a camera is that follows the robot."""
+        places = self._data.geom_xpos[self._parts]
+        if self._model.cam_mode[self._number] != 0:
+            places[:, 0] -= self._data.subtree_com[self._model.cam_bodyid[self._number], 0]
+        return places.ravel().astype(np.float32)
 
     def close(self) -> None:
         """Free the cameras and the simulator."""

@@ -1,0 +1,188 @@
+"""Eyes that are taught before anything is done with them: evolved until they tell where things are.
+
+Random actions visit a few hundred states. Random eyes look on, and evolution improves those from whose readouts ridge
+regression tells most about what the simulator knows. Of that regression the high level is made, so that its command is
+what the eyes know of the state; what to do about it remains to be learnt from returns. The simulator's state is needed
+for teaching alone: a taught policy sees images, as any other.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from iap.envs.contract import to_action
+from iap.evolution import SNES, ask, mean, start, tell
+from iap.experiments.config import TRAINING_SEEDS, Teach, TrainConfig
+from iap.experiments.probe import state_teller
+from iap.experiments.returns import draw_seeds
+from iap.policies import Normaliser, blocks, flatten, init
+from iap.policies.parameters import unflatten
+from iap.policies.policy import Policy
+from iap.policies.sights import show
+
+LOOKS = 3  # of a lesson: changes are seen from the second on, and how the eyes' readouts change from the third on
+LESSONS = 4  # of an episode
+LONGEST_EPISODE = 100  # steps
+LONGEST_HOLD = 8  # steps for which a random action is held
+TEACHING = (1 << 31) + 2  # the stream of the episodes' seeds
+RIDGE = 0.03  # of the inputs' variance
+COMMAND = 0.5  # standard deviation of each number that the taught high level says, before tanh
+
+Told = Callable[[str, float], None]
+
+
+class Lessons(NamedTuple):
+    """A few images in a row, many times over; where things are in the last, and how they move, all of one spread."""
+
+    images: list[list[np.ndarray]]
+    places: Float[np.ndarray, "n s"]
+    speeds: Float[np.ndarray, "n t"]
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A policy whose eyes tell the state, and how much of its places they explained, before and after (R²)."""
+
+    theta: Float[np.ndarray, " p"]
+    normaliser: Normaliser
+    drawn: float
+    taught: float
+
+
+def teach(config: TrainConfig, tell_about: Told = lambda _what, _share: None) -> Taught:
+    """The best of many random eyes, evolved to tell places; and a high level that says what they know."""
+    assert config.teach is not None
+    lessons = _collect(config, config.teach, tell_about)
+    theta, drawn, taught = _evolve_eyes(config, config.teach, lessons, tell_about)
+    inputs = _inputs(_policy(config, theta), lessons)
+    states = np.hstack([lessons.places, lessons.speeds])
+    return Taught(_with_command(config, theta, inputs, states), Normaliser.of(inputs), drawn, taught)
+
+
+def told_by(inputs: Float[np.ndarray, "n d"], states: Float[np.ndarray, "n s"]) -> float:
+    """R² of ridge regression from inputs to states, each half by what the other one taught, over all columns."""
+    half = len(inputs) // 2
+    halves = slice(None, half), slice(half, None)
+    explained = []
+    for own, other in (halves, halves[::-1]):
+        x = _normal(inputs, Normaliser.of(inputs[other]))
+        left = states[own] - x[own] @ _regression(x[other], states[other])
+        explained.append(1 - np.square(left).sum(axis=0) / np.square(states[own]).sum(axis=0))
+    return float(np.maximum(np.mean(explained, axis=0), -1).mean())
+
+
+def _collect(config: TrainConfig, wanted: Teach, tell_about: Told) -> Lessons:
+    """Lessons from random episodes: actions held for a while, wild in some of them and gentle in others."""
+    env = config.env.make()
+    rng = np.random.default_rng(draw_seeds(config.seed, TEACHING, 1))
+    seeds = draw_seeds(config.seed, TEACHING, 1 + -(-wanted.lessons // LESSONS))[1:]
+    images, places = [], []
+    try:
+        state_of = state_teller(env)
+        for number, seed in enumerate(seeds):
+            tell_about("looking at random states", number / len(seeds))
+            observation, _ = env.reset(seed=TRAINING_SEEDS + seed)
+            ends = rng.choice(np.arange(LOOKS - 1, LONGEST_EPISODE), LESSONS, replace=False)
+            strength, hold, seen, raw = rng.uniform(0.2, 1), 0, [], np.zeros(config.policy.actions, np.float32)
+            for step in range(max(ends) + 1):
+                seen = [*seen, (observation["image"].copy(), state_of())][-LOOKS:]
+                if step in ends:
+                    images.append([image for image, _ in seen])
+                    places.append([place for _, place in seen[-2:]])
+                if hold == 0:
+                    hold = rng.integers(1, LONGEST_HOLD)
+                    raw = (strength * rng.uniform(-1, 1, config.policy.actions)).astype(np.float32)
+                hold -= 1
+                observation, _, terminated, truncated, _ = env.step(to_action(env.action_space, raw))
+                if terminated or truncated:
+                    break
+    finally:
+        env.close()
+    before, now = np.array(places, np.float64).transpose(1, 0, 2)
+    return Lessons(images, _spread_alike(now), _spread_alike(now - before))
+
+
+def _spread_alike(states: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n t"]:
+    """What varies in the states, in units of its standard deviation."""
+    varying = states[:, states.std(axis=0) > 1e-6]  # noqa: PLR2004
+    return (varying - varying.mean(axis=0)) / varying.std(axis=0)
+
+
+def _evolve_eyes(
+    config: TrainConfig, wanted: Teach, lessons: Lessons, tell_about: Told
+) -> tuple[Float[np.ndarray, " p"], float, float]:
+    """θ with evolved eyes, and what its eyes told as they were drawn and in the end."""
+    spec = config.policy
+    seen = [show(spec.sees, images[-1], images[-2]) for images in lessons.images]
+
+    def judge(theta: np.ndarray) -> float:
+        policy = _policy(config, theta)
+        assert policy.vision is not None
+        state = policy.begin()
+        return told_by(np.array([policy.vision.look(image, state).readout for image in seen]), lessons.places)
+
+    drawn = np.stack([flatten(init(spec, seed)) for seed in draw_seeds(config.seed, TEACHING + 1, wanted.draws)])
+    told = []
+    for i, theta in enumerate(drawn):
+        told.append(judge(theta))
+        tell_about(f"trying random eyes, best R² {max(told):.2f}", (i + 1) / len(drawn))
+    first = int(np.argmax(told))
+    scales = np.zeros(drawn.shape[1], np.float32)
+    for block in blocks(spec):
+        scales[block.start : block.stop] = block.part == "vision"
+    search = start(SNES(wanted.population, wanted.sigma), drawn[first], scales, config.seed)
+    for i in range(wanted.iterations):
+        thetas, search = ask(search)
+        returns = [judge(theta) for theta in thetas]
+        search = tell(search, thetas, np.array(returns))
+        tell_about(f"teaching eyes, R² {np.mean(returns):.2f}", (i + 1) / wanted.iterations)
+    return mean(search), told[first], judge(mean(search))
+
+
+def _policy(config: TrainConfig, theta: np.ndarray) -> Policy:
+    return Policy(config.policy, unflatten(config.policy, theta))
+
+
+def _inputs(policy: Policy, lessons: Lessons) -> Float[np.ndarray, "n d"]:
+    """What the policy's controller receives at the end of each lesson."""
+    no_sensors, inputs = np.zeros(policy.spec.sensors, np.float32), []
+    for images in lessons.images:
+        state = policy.begin()
+        for image in images:
+            _, state, _ = policy.act(state, {"image": image, "sensors": no_sensors})
+        inputs.append(state.inputs)
+    return np.array(inputs)
+
+
+def _with_command(
+    config: TrainConfig, theta: np.ndarray, inputs: Float[np.ndarray, "n d"], states: Float[np.ndarray, "n s"]
+) -> np.ndarray:
+    """θ whose high level says what is known of the state, in as few numbers as it has: those that vary most."""
+    assert config.policy.level is not None
+    x = _normal(inputs[:, : config.policy.features_size], Normaliser.of(inputs[:, : config.policy.features_size]))
+    weights = _regression(x, states)
+    _, strengths, directions = np.linalg.svd(x @ weights, full_matrices=False)
+    latent = config.policy.level.latent
+    spread = strengths[:latent] / np.sqrt(len(x))
+    command = weights @ (directions[:latent].T * COMMAND / spread)
+    bias, weight = (block for block in blocks(config.policy) if block.part == "controller")
+    rows = np.zeros(weight.shape)  # the last says how long to hold, and is free to say anything
+    rows[:latent, : len(command) - 1] = command[:-1].T
+    theta = theta.copy()
+    theta[bias.start : bias.stop] = [*command[-1], 0]
+    theta[weight.start : weight.stop] = rows.ravel()
+    return theta
+
+
+def _normal(x: Float[np.ndarray, "n d"], normaliser: Normaliser) -> Float[np.ndarray, "n d+1"]:
+    """As a controller receives it, and a one."""
+    rows = np.stack([normaliser.apply(row) for row in x]).astype(np.float64)
+    return np.hstack([rows, np.ones((len(x), 1))])
+
+
+def _regression(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "d s"]:
+    gram = x.T @ x + RIDGE * len(x) * np.eye(x.shape[1])
+    return np.linalg.solve(gram, x.T @ y)

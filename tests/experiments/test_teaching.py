@@ -1,0 +1,104 @@
+"""Eyes that are taught tell the state, and evolution starts from them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from iap.attention import ReLU
+from iap.evolution import SNES
+from iap.experiments.config import Scales, Teach, TrainConfig, config_from_json, config_to_json, fitted_to_env
+from iap.experiments.presets import preset
+from iap.experiments.run_directory import RunDirectory
+from iap.experiments.teaching import teach, told_by
+from iap.experiments.train import train
+from iap.policies import Policy, blocks
+from iap.policies.files import load
+from iap.policies.parameters import unflatten
+from iap.policies.specs import Blind, Mirror, PolicySpec, Rank, TwoLevel
+from iap.rollouts import EnvSpec, InlinePool
+
+SEEK = TrainConfig(
+    env=EnvSpec.of("iap/Seek-v0"),
+    policy=PolicySpec(
+        (32, 32, 3),
+        sensors=0,
+        actions=2,
+        vision=Rank(patch=2, stride=2, keep=16, kernel=ReLU(), order="pooled"),
+        frames=2,
+        level=TwoLevel(latent=6, longest_hold=1, gain=0.1),
+    ),
+    strategy=SNES(population=4),
+    scales=Scales(vision=0, controller=0, low=1),
+    iterations=1,
+    episodes=1,
+    max_steps=5,
+    teach=Teach(lessons=160, draws=6, iterations=8, population=10),
+    keep_statistics=True,
+    evaluate_episodes=2,
+)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    return teach(fitted_to_env(SEEK))
+
+
+def test_taught_eyes_tell_more_than_the_best_of_those_drawn(taught):
+    assert taught.taught > taught.drawn + 0.02
+
+
+def test_the_command_of_a_taught_policy_tells_where_things_are(taught):
+    policy = Policy(SEEK.policy, unflatten(SEEK.policy, taught.theta), taught.normaliser)
+    env, commands, states = SEEK.env.make(), [], []
+    for seed in range(120):
+        observation, _ = env.reset(seed=seed)
+        _, state, _ = policy.act(policy.begin(), observation)
+        commands.append(state.latent)
+        states.append(env.unwrapped.true_state())  # pyright: ignore[reportAttributeAccessIssue]
+    env.close()
+    targets = np.array(states)[:, 2:]  # the robot itself starts at one place
+    places = (targets - targets.mean(axis=0)) / targets.std(axis=0)
+    assert told_by(np.array(commands), places) > 0.3
+    assert np.abs(commands).max() < 1
+
+
+def test_a_run_keeps_the_taught_policy_and_evolves_only_what_has_a_scale(tmp_path):
+    config = fitted_to_env(SEEK)
+    run = RunDirectory.create(tmp_path / "run", config)
+    with InlinePool(config.job) as pool:
+        train(config, pool, run)
+    start, last = load(run.policy_file("taught")), load(run.policy_file("last"))
+    for block in blocks(config.policy):
+        same = np.array_equal(start.theta[block.start : block.stop], last.theta[block.start : block.stop])
+        assert same == (block.part != "low"), block.name
+    assert start.facts["taught"]["r2_taught"] > start.facts["taught"]["r2_drawn"]
+
+
+def test_a_config_that_teaches_survives_its_file():
+    assert config_from_json(config_to_json(SEEK)) == SEEK
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"screen": 3}, "three ways to begin"),
+        ({"policy": replace(SEEK.policy, vision=Blind())}, "not a blind one"),
+        ({"policy": replace(SEEK.policy, level=None)}, "two levels that looks at every step"),
+        ({"policy": replace(SEEK.policy, level=TwoLevel())}, "two levels that looks at every step"),
+        ({"policy": replace(SEEK.policy, mirror=Mirror())}, "no mirror"),
+    ],
+)
+def test_what_cannot_be_taught_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        replace(SEEK, **changes)
+
+
+def test_an_environment_that_does_not_tell_its_state_cannot_teach():
+    silent = replace(SEEK, env=EnvSpec.of("CartPole-v1", image_from="render", image_size=(32, 32)))
+    with pytest.raises(ValueError, match="CartPole-v1 does not tell its state"):
+        teach(fitted_to_env(silent))
+
+
+def test_the_preset_of_reacher_teaches():
+    assert preset("reacher-easy-distracted").teach == Teach()
