@@ -79,6 +79,16 @@ def budget(arm: str) -> int:
     return episodes + (budget(STARTS_FROM[arm]) if arm in STARTS_FROM else 0)
 
 
+def taught() -> str:
+    """How much the eyes told that were taught, before and after."""
+    lines = []
+    for task in trained():
+        facts = RUNS.policy_of(task).facts.get("taught")
+        if facts is not None:
+            lines.append([task, f"{facts['r2_drawn']:.2f}", f"{facts['r2_taught']:.2f}"])
+    return markdown(["task", "best eyes drawn", "taught"], lines)
+
+
 def generalisation() -> str:
     """Each task's best policy before both kinds of backgrounds."""
     lines = []
@@ -109,6 +119,7 @@ def main() -> None:
         arms=arms(),
         missing=f"Not learnt yet: {missing}." if missing else "",
         untrained=f"Not trained yet: {untrained}." if untrained else "",
+        taught=taught(),
         generalisation=generalisation(),
         controls=per_task("controls", controls_table),
         attended=per_task("attended", attended_table),

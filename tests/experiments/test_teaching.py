@@ -100,5 +100,5 @@ def test_an_environment_that_does_not_tell_its_state_cannot_teach():
         teach(fitted_to_env(silent))
 
 
-def test_the_preset_of_reacher_teaches():
-    assert preset("reacher-easy-distracted").teach == Teach()
+def test_the_preset_of_cartpole_teaches():
+    assert preset("cartpole-swingup-distracted").teach == Teach()

@@ -101,8 +101,19 @@ def _zero_action(policy: PolicyFile) -> PolicyFile:
     return replace(policy, spec=spec, theta=theta, normaliser=Normaliser.none(spec.inputs_size))
 
 
+def _undone(policy: PolicyFile) -> PolicyFile:
+    """The policy with the low level of its seed."""
+    theta, drawn = policy.theta.copy(), flatten(init(policy.spec, int(policy.facts.get("seed", 0))))
+    for block in blocks(policy.spec):
+        if block.part == "low":
+            theta[block.start : block.stop] = drawn[block.start : block.stop]
+    return replace(policy, theta=theta)
+
+
 def _initial(policy: PolicyFile) -> Control:
     """The draw of its seed, untrained; or the best of many draws, which had statistics already."""
+    if "taught" in policy.facts:
+        return Control("initial", "its taught eyes, and a low level as one is drawn", _undone(policy))
     screened = policy.facts.get("screened")
     if screened is None:
         theta = flatten(init(policy.spec, int(policy.facts.get("seed", 0))))

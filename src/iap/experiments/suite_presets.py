@@ -1,18 +1,17 @@
 """Training runs of the Distracting Control Suite: pixels only; background, camera and colours static and medium.
 
-A movement comes first, without distractions, where few episodes tell good from bad; a distracted run starts from there.
-Policies see what has changed since their last look, so that backgrounds, which stand still, are black; cheetah's, which
-must tell six joints apart, see colours, and how far things have moved since the first look.
+Policies see what has changed since their last look, so that backgrounds, which stand still, are black. Cartpole's eyes
+are taught where things are, and evolution learns what to do about it. Cheetah's, which must tell six joints apart, see colours, and how far things have moved since the first look; they
+learn to run without distractions first, where few episodes tell good from bad.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from iap.attention import ReLU
 from iap.attention.positions import Positions
 from iap.evolution import CMAES
 from iap.experiments.config import Scales, Teach, TrainConfig
-from iap.policies.specs import PolicySpec, Rank, TwoLevel
+from iap.policies.specs import MLP, PolicySpec, Rank, TwoLevel
 from iap.rollouts import EnvSpec
 
 
@@ -78,34 +77,28 @@ def _mover(task: str, actions: int, vision: Rank, difficulty: str | None, **opti
     return TrainConfig(env=env, policy=policy, **options)
 
 
-CARTPOLE_EYES = eyes(patch=4, keep=24, heads=3)
+# Swinging up and balancing are two things: hence the hidden layer, which only the taught command makes small enough.
 CARTPOLE = {
-    "cartpole-swingup": _mover(
-        "cartpole-swingup",
-        1,
-        CARTPOLE_EYES,
-        None,
-        strategy=CMAES(population=20, sigma=0.2),
-        scales=Scales(vision=0.5),
-        iterations=30,
+    "cartpole-swingup-distracted": TrainConfig(
+        env=EnvSpec.of("iap/cartpole-swingup-v0", frame="grey", difficulty="medium"),
+        policy=PolicySpec(
+            (100, 100, 1),
+            sensors=0,
+            actions=1,
+            vision=eyes(patch=4, keep=24, heads=4),
+            frames=2,
+            sees=("changes",),
+            level=TwoLevel(latent=6, longest_hold=1, low=MLP((6,)), senses=False, gain=0.5),
+        ),
+        strategy=CMAES(population=24, sigma=0.5),
+        scales=Scales(vision=0, controller=0, low=1),
+        iterations=150,
         episodes=1,
-        max_steps=125,
-        evaluate_every=5,
-        evaluate_episodes=4,
-    ),
-    "cartpole-swingup-distracted": _mover(
-        "cartpole-swingup",
-        1,
-        CARTPOLE_EYES,
-        "medium",
-        strategy=CMAES(population=20, sigma=0.05),
-        scales=Scales(vision=0.5),
-        iterations=15,
-        episodes=3,
-        max_steps=125,
-        evaluate_every=3,
+        teach=Teach(),
+        keep_statistics=True,
+        evaluate_every=10,
         evaluate_episodes=12,
-    ),
+    )
 }
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
 BALL = {
@@ -124,27 +117,4 @@ BALL = {
         evaluate_episodes=8,
     )
 }
-# Its target does not move, and is told from a background by what stands out; so the eyes are taught both.
-REACHER = {
-    "reacher-easy-distracted": TrainConfig(
-        env=EnvSpec.of("iap/reacher-easy-v0", difficulty="medium", action_repeat=8),
-        policy=PolicySpec(
-            (100, 100, 3),
-            sensors=0,
-            actions=2,
-            vision=replace(eyes(patch=2, keep=40, heads=4), stride=4),
-            frames=2,
-            sees=("contrast", "changes"),
-            level=TwoLevel(latent=10, longest_hold=1, senses=False, gain=0.1),
-        ),
-        strategy=CMAES(population=20, sigma=0.8),
-        scales=Scales(vision=0, controller=0, low=1),
-        iterations=60,
-        episodes=4,
-        teach=Teach(),
-        keep_statistics=True,
-        evaluate_every=10,
-        evaluate_episodes=16,
-    )
-}
-SUITE_PRESETS = BALL | CARTPOLE | CHEETAH | REACHER
+SUITE_PRESETS = BALL | CARTPOLE | CHEETAH
