@@ -32,7 +32,7 @@ IMAGES = DOCS / "images"
 ATTENDED_EPISODES = 10
 FILM_STEPS, FILM_EVERY = 120, 3
 FILM_SEEDS = {"ball_in_cup-catch": 5, "cartpole-swingup": 1, "cheetah-run": 1}  # the robot is not behind the insets
-EYES = ("-plain", "", "-cnn", "-blind")
+EYES = ("-plain", "", "-native", "-cnn", "-blind")
 
 
 def trained() -> list[str]:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from iap.experiments.config import TrainConfig
 from iap.experiments.suite_presets import SUITE_PRESETS
-from iap.policies import CNN, Blind, Vision
+from iap.policies import CNN, Blind, Rank, Vision
+from iap.rollouts import EnvSpec
 
 EVALUATE_WITH = {"split": "held-out", "difficulty": "medium"}
 SEEDS = (0, 1, 2)
@@ -23,10 +24,21 @@ def seen_by(name: str, vision: Vision | None) -> TrainConfig:
     return replace(config, policy=replace(config.policy, vision=vision))
 
 
+def native(name: str) -> TrainConfig:
+    """A preset at the suite's own 240 × 320, with ten of 19,200 patches of 2 × 2 kept."""
+    config = SUITE_PRESETS[name]
+    assert isinstance(config.policy.vision, Rank)
+    vision = replace(config.policy.vision, patch=2, stride=2, keep=10)
+    env = EnvSpec.of(config.env.id, **dict(config.env.kwargs), size=(240, 320))
+    policy = replace(config.policy, vision=vision, image_shape=(240, 320, config.policy.image_shape[2]))
+    return replace(config, env=env, policy=policy)
+
+
 EYES: dict[str, Vision | None] = {"": None, "-cnn": NET, "-blind": Blind()}
 PAIRS = [(task, eyes) for task in LEARNT for eyes in EYES]
 DISTRACTED = {f"{task}{eyes}": seen_by(f"{task}-distracted", EYES[eyes]) for task, eyes in PAIRS}
 FIRST_PLAIN = [(task, eyes) for task, eyes in PAIRS if task in SUITE_PRESETS]
 PLAIN = {f"{task}-plain{eyes}": seen_by(task, EYES[eyes]) for task, eyes in FIRST_PLAIN}
 STARTS_FROM = {f"{task}{eyes}": f"{task}-plain{eyes}" for task, eyes in FIRST_PLAIN}
-ARMS = PLAIN | DISTRACTED
+NATIVE = {f"{task}-native": native(f"{task}-distracted") for task in ("ball_in_cup-catch", "cartpole-swingup")}
+ARMS = PLAIN | DISTRACTED | NATIVE

@@ -160,7 +160,7 @@ def test_arrays_of_another_number_of_parameters_do_not_fit_together():
     [
         ("iteration", -1, "iteration must be at least 0, not -1"),
         ("seed", -1, "seed must be between 0"),
-        ("scales", 0, "scales must be positive"),
+        ("scales", 0, "scales must be 0 or more"),
         ("origin", np.nan, "theta0 must be finite"),
     ],
 )

@@ -1,8 +1,9 @@
 """Training runs of the Distracting Control Suite: pixels only; background, camera and colours static and medium.
 
 Policies see what has changed since their last look, so that backgrounds, which stand still, are black. Cartpole's eyes
-are taught where things are, and evolution learns what to do about it. Cheetah's, which must tell six joints apart, see colours, and how far things have moved since the first look; they
-learn to run without distractions first, where few episodes tell good from bad.
+are taught where things are, and evolution learns what to do about it. Cheetah's policy, which must tell six joints
+apart, sees colours, and how far things have moved since the first look; it learns to run without distractions first,
+where few episodes tell good from bad.
 """
 
 from typing import Any
