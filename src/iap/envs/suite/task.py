@@ -31,8 +31,8 @@ LUMA = np.array([77, 150, 29], np.uint16)  # of 256: how bright red, green and b
 class SuiteTask(gymnasium.Env):
     """A task of the suite from pixels.
 
-    States are exactly those of dm_control, rewards up to rounding; the images leave out shadows and reflections,
-    for speed. An episode's motion comes from its dynamics seed and its look from its visual seed. `reset(seed=…)` gives both;
+    States are exactly those of dm_control, rewards up to rounding; images leave out shadows and reflections for speed.
+    An episode's motion comes from its dynamics seed and its look from its visual seed. `reset(seed=…)` gives both;
     `reset(options={"visual_seed": …, "dynamics_seed": …})` gives either for this episode.
     """
 
