@@ -8,12 +8,13 @@ import pytest
 from iap.attention import ReLU
 from iap.evolution import SNES
 from iap.experiments.config import Scales, Teach, TrainConfig, config_from_json, config_to_json, fitted_to_env
+from iap.experiments.controls import _initial
 from iap.experiments.presets import preset
 from iap.experiments.run_directory import RunDirectory
 from iap.experiments.teaching import teach, told_by
 from iap.experiments.train import train
-from iap.policies import Policy, blocks
-from iap.policies.files import load
+from iap.policies import Policy, blocks, flatten, init
+from iap.policies.files import PolicyFile, load
 from iap.policies.parameters import unflatten
 from iap.policies.specs import Blind, Mirror, PolicySpec, Rank, TwoLevel
 from iap.rollouts import EnvSpec, InlinePool
@@ -73,6 +74,14 @@ def test_a_run_keeps_the_taught_policy_and_evolves_only_what_has_a_scale(tmp_pat
         same = np.array_equal(start.theta[block.start : block.stop], last.theta[block.start : block.stop])
         assert same == (block.part != "low"), block.name
     assert start.facts["taught"]["r2_taught"] > start.facts["taught"]["r2_drawn"]
+
+
+def test_before_training_a_taught_policy_has_its_eyes_and_a_low_level_as_one_is_drawn(taught):
+    policy = PolicyFile(SEEK.policy, taught.theta + 1, taught.normaliser, SEEK.env.id, facts={"seed": 3, "taught": {}})
+    seen, drawn = _initial(policy).policy.theta, flatten(init(SEEK.policy, 3))
+    for block in blocks(SEEK.policy):
+        wanted = drawn if block.part == "low" else policy.theta
+        np.testing.assert_array_equal(seen[block.start : block.stop], wanted[block.start : block.stop])
 
 
 def test_a_config_that_teaches_survives_its_file():

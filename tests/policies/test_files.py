@@ -206,6 +206,15 @@ def test_version_1_stays_readable(tmp_path):
     assert (policy.env_id, policy.env_kwargs, policy.facts) == ("iap/Seek-v0", {"size": 4}, {"seed": 7})
 
 
+@pytest.mark.parametrize(("changes", "sees"), [("true", ("changes",)), ("false", ("image",))])
+def test_policies_that_saw_changes_before_there_were_other_sights_still_do(tmp_path, changes, sees):
+    header = VERSION_1.replace('"actions": 1,', f'"actions": 1, "changes": {changes},')
+    tensors = {"theta": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+    content = raw_file({"__metadata__": {"policy": header}, **tensors}, struct.pack("<2f", 0.5, -1.25))
+    (tmp_path / "old.policy").write_bytes(content)
+    assert load(tmp_path / "old.policy").spec.sees == sees
+
+
 def test_old_headers_pass_through_every_upgrade_after_their_version():
     def note(name):
         return lambda header: header | {"passed": [*header["passed"], name]}

@@ -50,14 +50,22 @@ def probe(
 def explained_variance(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"]) -> Float[np.ndarray, " s"]:
     """R² of each column of y, on the last rows, of a ridge regression from x fitted to the first ones."""
     cut = int(TRAIN_SHARE * len(x))
-    normal = Normaliser.of(x[:cut])
-    features = np.stack([normal.apply(row) for row in x]).astype(np.float64)
-    features = np.hstack([features, np.ones((len(x), 1))])
-    gram = features[:cut].T @ features[:cut] + RIDGE * cut * np.eye(features.shape[1])
-    weights = np.linalg.solve(gram, features[:cut].T @ y[:cut])
+    features = as_received(x, Normaliser.of(x[:cut]))
+    weights = ridge(features[:cut], y[:cut], RIDGE)
     residual = y[cut:] - features[cut:] @ weights
     spread = y[cut:] - y[cut:].mean(axis=0)
     return 1 - np.sum(residual**2, axis=0) / np.maximum(np.sum(spread**2, axis=0), 1e-12)
+
+
+def as_received(x: Float[np.ndarray, "n d"], normaliser: Normaliser) -> Float[np.ndarray, "n d+1"]:
+    """Inputs as a controller receives them, and a one."""
+    rows = np.stack([normaliser.apply(row) for row in x]).astype(np.float64)
+    return np.hstack([rows, np.ones((len(x), 1))])
+
+
+def ridge(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"], share: float) -> Float[np.ndarray, "d s"]:
+    """The weights of a ridge regression from x to y, held back by a share of x's variance."""
+    return np.linalg.solve(x.T @ x + share * len(x) * np.eye(x.shape[1]), x.T @ y)
 
 
 def state_teller(env: gymnasium.Env) -> Callable[[], Float[np.ndarray, " s"]]:

@@ -1,9 +1,9 @@
 """Training runs of the Distracting Control Suite: pixels only; background, camera and colours static and medium.
 
-Policies see what has changed since their last look, so that backgrounds, which stand still, are black. Cartpole's eyes
-are taught where things are, and evolution learns what to do about it. Cheetah's policy, which must tell six joints
-apart, sees colours, and how far things have moved since the first look; it learns to run without distractions first,
-where few episodes tell good from bad.
+Policies see what has changed since their last look, so that backgrounds, which stand still, are black; in grey, as the
+colours of changes tell little. Cartpole's eyes are taught where things are, and evolution learns what to do about it.
+Cheetah's policy, which must tell six joints apart, sees colours, and how far things have moved since the first look; it
+learns to run without distractions first, where few episodes tell good from bad.
 """
 
 from typing import Any
@@ -71,13 +71,6 @@ CHEETAH = {
 }
 
 
-def _mover(task: str, actions: int, vision: Rank, difficulty: str | None, **options: Any) -> TrainConfig:
-    """A run whose policy sees what moves; in grey, as the colours of changes tell little."""
-    policy = PolicySpec((100, 100, 1), sensors=0, actions=actions, vision=vision, frames=2, sees=("changes",))
-    env = EnvSpec.of(f"iap/{task}-v0", frame="grey", difficulty=difficulty)
-    return TrainConfig(env=env, policy=policy, **options)
-
-
 # Swinging up and balancing are two things: hence the hidden layer, which only the taught command makes small enough.
 CARTPOLE = {
     "cartpole-swingup-distracted": TrainConfig(
@@ -103,11 +96,16 @@ CARTPOLE = {
 }
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
 BALL = {
-    "ball_in_cup-catch-distracted": _mover(
-        "ball_in_cup-catch",
-        2,
-        eyes(patch=4, keep=30, heads=3),
-        "medium",
+    "ball_in_cup-catch-distracted": TrainConfig(
+        env=EnvSpec.of("iap/ball_in_cup-catch-v0", frame="grey", difficulty="medium"),
+        policy=PolicySpec(
+            (100, 100, 1),
+            sensors=0,
+            actions=2,
+            vision=eyes(patch=4, keep=30, heads=3),
+            frames=2,
+            sees=("changes",),
+        ),
         strategy=CMAES(population=20, sigma=0.3),
         scales=Scales(vision=0.5),
         iterations=10,

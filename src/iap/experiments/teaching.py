@@ -16,7 +16,7 @@ from jaxtyping import Float
 from iap.envs.contract import to_action
 from iap.evolution import SNES, ask, mean, start, tell
 from iap.experiments.config import TRAINING_SEEDS, Teach, TrainConfig
-from iap.experiments.probe import state_teller
+from iap.experiments.probe import as_received, ridge, state_teller
 from iap.experiments.returns import draw_seeds
 from iap.policies import Normaliser, blocks, flatten, init
 from iap.policies.parameters import unflatten
@@ -68,8 +68,8 @@ def told_by(inputs: Float[np.ndarray, "n d"], states: Float[np.ndarray, "n s"]) 
     halves = slice(None, half), slice(half, None)
     explained = []
     for own, other in (halves, halves[::-1]):
-        x = _normal(inputs, Normaliser.of(inputs[other]))
-        left = states[own] - x[own] @ _regression(x[other], states[other])
+        x = as_received(inputs, Normaliser.of(inputs[other]))
+        left = states[own] - x[own] @ ridge(x[other], states[other], RIDGE)
         explained.append(1 - np.square(left).sum(axis=0) / np.square(states[own]).sum(axis=0))
     return float(np.maximum(np.mean(explained, axis=0), -1).mean())
 
@@ -162,8 +162,9 @@ def _with_command(
 ) -> np.ndarray:
     """θ whose high level says what is known of the state, in as few numbers as it has: those that vary most."""
     assert config.policy.level is not None
-    x = _normal(inputs[:, : config.policy.features_size], Normaliser.of(inputs[:, : config.policy.features_size]))
-    weights = _regression(x, states)
+    features = inputs[:, : config.policy.features_size]
+    x = as_received(features, Normaliser.of(features))
+    weights = ridge(x, states, RIDGE)
     _, strengths, directions = np.linalg.svd(x @ weights, full_matrices=False)
     latent = config.policy.level.latent
     spread = strengths[:latent] / np.sqrt(len(x))
@@ -175,14 +176,3 @@ def _with_command(
     theta[bias.start : bias.stop] = [*command[-1], 0]
     theta[weight.start : weight.stop] = rows.ravel()
     return theta
-
-
-def _normal(x: Float[np.ndarray, "n d"], normaliser: Normaliser) -> Float[np.ndarray, "n d+1"]:
-    """As a controller receives it, and a one."""
-    rows = np.stack([normaliser.apply(row) for row in x]).astype(np.float64)
-    return np.hstack([rows, np.ones((len(x), 1))])
-
-
-def _regression(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "d s"]:
-    gram = x.T @ x + RIDGE * len(x) * np.eye(x.shape[1])
-    return np.linalg.solve(gram, x.T @ y)
