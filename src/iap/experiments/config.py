@@ -38,6 +38,7 @@ class Teach:
 
     Attributes:
         lessons: how many states they look at.
+        an_episode: how many of them at most are of the same episode, which may all have much in common.
         draws: how many random eyes are tried.
         iterations: for how many generations the best of them evolve.
         population: how many there are in a generation.
@@ -45,6 +46,7 @@ class Teach:
     """
 
     lessons: int = 800
+    an_episode: int = 4
     draws: int = 60
     iterations: int = 60
     population: int = 20
@@ -52,7 +54,7 @@ class Teach:
 
     def __post_init__(self) -> None:
         require_count("teach.lessons", self.lessons, least=100)
-        for name in ("draws", "iterations", "population"):
+        for name in ("an_episode", "draws", "iterations", "population"):
             require_count(f"teach.{name}", getattr(self, name))
 
 

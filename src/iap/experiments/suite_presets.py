@@ -116,4 +116,28 @@ BALL = {
         evaluate_episodes=8,
     )
 }
-SUITE_PRESETS = BALL | CARTPOLE | CHEETAH
+# Where the finger is, and how it moves, is enough to strike and to come back.
+FINGER = {
+    "finger-spin-distracted": TrainConfig(
+        env=EnvSpec.of("iap/finger-spin-v0", frame="grey", difficulty="medium", action_repeat=4),
+        policy=PolicySpec(
+            (100, 100, 1),
+            sensors=0,
+            actions=2,
+            vision=eyes(patch=4, keep=24, heads=4),
+            frames=2,
+            sees=("changes",),
+            level=TwoLevel(latent=8, longest_hold=1, senses=False, gain=0.5),
+        ),
+        strategy=CMAES(population=16, sigma=0.5),
+        scales=Scales(vision=0, controller=0, low=1),
+        iterations=60,
+        episodes=4,
+        max_steps=100,
+        teach=Teach(),
+        keep_statistics=True,
+        evaluate_every=10,
+        evaluate_episodes=12,
+    )
+}
+SUITE_PRESETS = BALL | CARTPOLE | CHEETAH | FINGER

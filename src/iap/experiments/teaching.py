@@ -24,7 +24,6 @@ from iap.policies.policy import Policy
 from iap.policies.sights import show
 
 LOOKS = 3  # of a lesson: changes are seen from the second on, and how the eyes' readouts change from the third on
-LESSONS = 4  # of an episode
 LONGEST_EPISODE = 100  # steps
 LONGEST_HOLD = 8  # steps for which a random action is held
 TEACHING = (1 << 31) + 2  # the stream of the episodes' seeds
@@ -78,14 +77,14 @@ def _collect(config: TrainConfig, wanted: Teach, tell_about: Told) -> Lessons:
     """Lessons from random episodes: actions held for a while, wild in some of them and gentle in others."""
     env = config.env.make()
     rng = np.random.default_rng(draw_seeds(config.seed, TEACHING, 1))
-    seeds = draw_seeds(config.seed, TEACHING, 1 + -(-wanted.lessons // LESSONS))[1:]
+    seeds = draw_seeds(config.seed, TEACHING, 1 + -(-wanted.lessons // wanted.an_episode))[1:]
     images, places = [], []
     try:
         state_of = state_teller(env)
         for number, seed in enumerate(seeds):
             tell_about("looking at random states", number / len(seeds))
             observation, _ = env.reset(seed=TRAINING_SEEDS + seed)
-            ends = rng.choice(np.arange(LOOKS - 1, LONGEST_EPISODE), LESSONS, replace=False)
+            ends = rng.choice(np.arange(LOOKS - 1, LONGEST_EPISODE), wanted.an_episode, replace=False)
             strength, hold, seen, raw = rng.uniform(0.2, 1), 0, [], np.zeros(config.policy.actions, np.float32)
             for step in range(max(ends) + 1):
                 seen = [*seen, (observation["image"].copy(), state_of())][-LOOKS:]

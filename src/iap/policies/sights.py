@@ -5,7 +5,8 @@ from numba import njit
 
 from iap.policies.specs import Sight
 
-SURROUND = 3  # the side of the square that is around a pixel goes so often into the image's shorter side
+# The side of the square that is around a pixel goes so often into the image's shorter side.
+SURROUNDS = {"contrast": 3, "detail": 12}
 
 
 def show(sees: tuple[Sight, ...], image: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -25,9 +26,9 @@ def _sight(sight: Sight, image: np.ndarray, before: np.ndarray) -> np.ndarray:
             return image
         case "changes":
             return changes(image, before)
-        case "contrast":
+        case "contrast" | "detail":
             grey, most = (128.0, 255.0) if image.dtype == np.uint8 else (0.5, 1.0)
-            return contrast(image, min(image.shape[:2]) // (2 * SURROUND), grey, most)
+            return contrast(image, min(image.shape[:2]) // (2 * SURROUNDS[sight]), grey, most)
 
 
 @njit(error_model="numpy", cache=True)
