@@ -15,6 +15,8 @@ from iap.experiments.config import Scales, Teach, TrainConfig
 from iap.policies.specs import MLP, PolicySpec, Rank, TwoLevel
 from iap.rollouts import EnvSpec
 
+ALL_BACKGROUNDS = 0.21  # a difficulty a little above medium, which has but eight backgrounds to learn from
+
 
 def eyes(patch: int, keep: int, heads: int, soft: bool = True) -> Rank:
     """Heads with a place of their own pool the robot's parts.
@@ -119,22 +121,22 @@ BALL = {
 # Where the finger is, and how it moves, is enough to strike and to come back.
 FINGER = {
     "finger-spin-distracted": TrainConfig(
-        env=EnvSpec.of("iap/finger-spin-v0", frame="grey", difficulty="medium", action_repeat=4),
+        env=EnvSpec.of("iap/finger-spin-v0", difficulty=ALL_BACKGROUNDS, action_repeat=4),
         policy=PolicySpec(
-            (100, 100, 1),
+            (100, 100, 3),
             sensors=0,
             actions=2,
-            vision=eyes(patch=4, keep=24, heads=4),
+            vision=eyes(patch=2, keep=80, heads=4),
             frames=2,
-            sees=("changes",),
+            sees=("detail", "contrast"),
             level=TwoLevel(latent=8, longest_hold=1, senses=False, gain=0.5),
         ),
-        strategy=CMAES(population=16, sigma=0.5),
+        strategy=CMAES(population=16, sigma=1.5),
         scales=Scales(vision=0, controller=0, low=1),
         iterations=60,
         episodes=4,
         max_steps=100,
-        teach=Teach(),
+        teach=Teach(an_episode=1, iterations=30),
         keep_statistics=True,
         evaluate_every=10,
         evaluate_episodes=12,
