@@ -1,0 +1,34 @@
+"""How large patches are, how many dimensions they are compared in, how many are kept: ball_in_cup-catch, medium.
+
+Each point has a third of the preset's budget; evolution is separable, as d = 64 makes thousands of parameters.
+"""
+
+from dataclasses import replace
+from itertools import product
+
+from iap.evolution import SNES
+from iap.experiments.config import TrainConfig
+from iap.experiments.suite_presets import SUITE_PRESETS
+from iap.policies import Rank
+
+EVALUATE_WITH = {"split": "held-out", "difficulty": "medium"}
+PATCHES, DIMENSIONS, KEPT = (2, 4, 8), (4, 16, 64), (10, 50, 100)
+SEEDS = (0, 1)
+
+
+def point(patch: int, d: int, keep: int) -> TrainConfig:
+    """The preset with other patches and a short search."""
+    config = SUITE_PRESETS["ball_in_cup-catch-distracted"]
+    assert isinstance(config.policy.vision, Rank)
+    return replace(
+        config,
+        policy=replace(config.policy, vision=replace(config.policy.vision, patch=patch, stride=patch, d=d, keep=keep)),
+        strategy=SNES(population=16, sigma=0.3),
+        screen=32,
+        iterations=6,
+        episodes=4,
+        evaluate_every=3,
+    )
+
+
+ARMS = {f"patch{p}-d{d}-keep{keep}": point(p, d, keep) for d, p, keep in product(DIMENSIONS, PATCHES, KEPT)}
