@@ -1,11 +1,11 @@
 """The paper's first figure from the runs in benchmarks/results/intro: what each kind of attention takes and brings.
 
-Run it: python benchmarks/intro.py [--measure]
+Run it: python benchmarks/intro.py
 
---measure first times the trained policies, all in this process; the rows go to benchmarks/results/intro/times.json.
+That times the trained policies, all in this process; the times go to benchmarks/results/intro/times.json, from where
+benchmarks/suite.py takes them.
 """
 
-import argparse
 import sys
 from pathlib import Path
 from time import perf_counter
@@ -81,14 +81,5 @@ def plot() -> None:
     save_figure(figure, DOCS / "images" / "intro.png")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measure", action="store_true")
-    if parser.parse_args().measure:
-        measure()
-    plot()
-    print(table())
-
-
 if __name__ == "__main__":
-    main()
+    measure()

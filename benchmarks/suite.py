@@ -15,6 +15,8 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import intro
+import sweep
 from report import DOCS, markdown, write
 from runs import EPISODES, Runs, attended_table, controls_table, frames_of
 from studies.suite import ARMS, EVALUATE_WITH, SEEDS, STARTS_FROM, TASKS
@@ -110,6 +112,9 @@ def main() -> None:
     asked = parser.parse_args().measure
     for task in [] if asked is None else asked or trained():
         measure(task)
+    intro.plot()
+    swept = sweep.rows()
+    sweep.plot(swept)
     RUNS.plot({task: task for task in trained()}, IMAGES / "suite-curves.png")
     missing = ", ".join([task for task in TASKS if task not in trained()])
     untrained = ", ".join([arm for arm in ARMS if not RUNS.of(arm)])
@@ -124,6 +129,8 @@ def main() -> None:
         controls=per_task("controls", controls_table),
         attended=per_task("attended", attended_table),
         attended_episodes=ATTENDED_EPISODES,
+        intro=intro.table(),
+        sweep=sweep.table(swept),
         films="\n".join(f"![{task}, attended patches in red](images/{task}.gif)" for task in trained()),
     )
 

@@ -11,7 +11,7 @@ from iap.experiments.config import Scales, Teach, TrainConfig, config_from_json,
 from iap.experiments.controls import _initial
 from iap.experiments.presets import preset
 from iap.experiments.run_directory import RunDirectory
-from iap.experiments.teaching import teach, told_by
+from iap.experiments.teaching import _collect, teach, told_by
 from iap.experiments.train import train
 from iap.policies import Policy, blocks, flatten, init
 from iap.policies.files import PolicyFile, load
@@ -111,3 +111,12 @@ def test_an_environment_that_does_not_tell_its_state_cannot_teach():
 
 def test_the_preset_of_cartpole_teaches():
     assert preset("cartpole-swingup-distracted").teach == Teach()
+
+
+@pytest.mark.parametrize(("an_episode", "episodes"), [(1, 100), (10, 10)])
+def test_lessons_are_of_as_many_episodes_as_are_asked_for(an_episode, episodes):
+    env = EnvSpec.of("iap/reacher-easy-v0", size=(16, 16))
+    config = fitted_to_env(replace(SEEK, env=env, teach=Teach(lessons=100, an_episode=an_episode)))
+    assert config.teach is not None
+    places = _collect(config, config.teach, lambda *_: None).places
+    assert min(len(np.unique(column)) for column in places.T) == episodes  # the target's place, one an episode

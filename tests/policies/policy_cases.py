@@ -79,7 +79,7 @@ def specs(draw: DrawFn) -> PolicySpec:
         vision=vision,
         controller=draw(CONTROLLERS),
         frames=draw(st.integers(1, 3)),
-        sees=draw(st.sampled_from([("image",), ("changes",), ("contrast", "changes"), ("image", "contrast")])),
+        sees=draw(st.sampled_from([("image",), ("changes",), ("contrast", "changes"), ("image", "detail")])),
         anchored=draw(st.booleans()),
         normalise=draw(st.booleans()),
         look_every=draw(st.integers(1, 3)) if level is None else 1,

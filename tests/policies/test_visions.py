@@ -64,21 +64,24 @@ def test_the_usual_cnn_fits_any_image_and_ends_with_few_places(shape):
     assert 0 < spec.readout_size <= 32 * 6 * 6 * max(1, 2 * max(shape[:2]) // min(shape[:2]))
 
 
-def standing_out(image: np.ndarray) -> np.ndarray:
-    """Each pixel less the mean of a square of a third of the image, as it lies in the image; grey if it is equal."""
-    reach, pixels = min(image.shape[:2]) // 6, image.astype(float)
+def standing_out(image: np.ndarray, times: int) -> np.ndarray:
+    """Each pixel less the mean of a square that fits so often into a side, as it lies in the image; grey if equal."""
+    reach, pixels = max(1, min(image.shape[:2]) // (2 * times)), image.astype(float)
     out = np.empty_like(pixels)
     for y, x in np.ndindex(*image.shape[:2]):
         square = pixels[max(y - reach, 0) : y + reach + 1, max(x - reach, 0) : x + reach + 1]
         out[y, x] = pixels[y, x] - square.mean(axis=(0, 1))
     grey, most = (128, 255) if image.dtype == np.uint8 else (0.5, 1)
-    return np.clip(out + grey, 0, most).astype(image.dtype)
+    return np.clip(out + grey + 1e-6, 0, most).astype(image.dtype)
 
 
+@pytest.mark.parametrize(("sight", "times", "shape"), [("contrast", 3, (12, 10, 3)), ("detail", 12, (60, 50, 1))])
 @pytest.mark.parametrize("floats", [False, True])
 @pytest.mark.parametrize("vision", [Rank(patch=2, stride=2), Trans(patch=2, stride=2), CNN(((2, 3, 2),))])
-def test_a_policy_that_sees_contrast_and_changes_acts_as_one_that_is_shown_them(vision, floats):
-    sees = some_policy(PolicySpec((12, 10, 3), 0, 2, vision=vision, frames=2, sees=("contrast", "changes")))
+def test_a_policy_that_sees_what_stands_out_and_changes_acts_as_one_that_is_shown_them(
+    vision, floats, sight, times, shape
+):
+    sees = some_policy(PolicySpec(shape, 0, 2, vision=vision, frames=2, sees=(sight, "changes")))
     shown = some_policy(replace(sees.spec, image_shape=sees.spec.seen_shape, sees=("image",)))
     kind = np.float32 if floats else np.uint8
     images = [(o["image"] / (255 if floats else 1)).astype(kind) for o in observations(sees.spec, 4)]
@@ -87,7 +90,7 @@ def test_a_policy_that_sees_contrast_and_changes_acts_as_one_that_is_shown_them(
     for image in images:
         frame[:] = image
         change = np.abs(image.astype(float) - before).astype(kind)
-        both = np.concatenate([standing_out(image), change], axis=2)
+        both = np.concatenate([standing_out(image, times), change], axis=2)
         action, state, _ = sees.act(state, {"image": frame, "sensors": np.empty(0)})
         wanted, state_of_shown, _ = shown.act(state_of_shown, {"image": both, "sensors": np.empty(0)})
         np.testing.assert_allclose(action, wanted, atol=1e-5)

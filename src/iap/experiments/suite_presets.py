@@ -133,7 +133,7 @@ FINGER = {
         ),
         strategy=CMAES(population=16, sigma=1.5),
         scales=Scales(vision=0, controller=0, low=1),
-        iterations=60,
+        iterations=150,
         episodes=4,
         max_steps=100,
         teach=Teach(an_episode=1, iterations=30),

@@ -7,6 +7,7 @@ from iap.policies.specs import Sight
 
 # The side of the square that is around a pixel goes so often into the image's shorter side.
 SURROUNDS = {"contrast": 3, "detail": 12}
+ROUNDING = 1e-6  # a byte that is whole up to rounding does not become the one below
 
 
 def show(sees: tuple[Sight, ...], image: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -28,7 +29,8 @@ def _sight(sight: Sight, image: np.ndarray, before: np.ndarray) -> np.ndarray:
             return changes(image, before)
         case "contrast" | "detail":
             grey, most = (128.0, 255.0) if image.dtype == np.uint8 else (0.5, 1.0)
-            return contrast(image, min(image.shape[:2]) // (2 * SURROUNDS[sight]), grey, most)
+            reach = max(1, min(image.shape[:2]) // (2 * SURROUNDS[sight]))
+            return contrast(image, reach, grey, most)
 
 
 @njit(error_model="numpy", cache=True)
@@ -82,5 +84,5 @@ def contrast(image, reach, grey, most):
         a_row = 1.0 / (min(below, height - 1) - max(above, -1))
         for i in range(len(columns)):
             mean = (sums[i + side] - sums[i]) * (a_row * shares[i])
-            out[y, i] = min(max(pixels[y, i] - mean + grey, 0.0), most)
+            out[y, i] = min(max(pixels[y, i] - mean + grey + ROUNDING, 0.0), most)
     return out.reshape(image.shape)
