@@ -7,6 +7,7 @@ before the backgrounds of training, what they attend to, and films.
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import intro
 import sweep
-from report import DOCS, markdown, write
+from report import DOCS, RESULTS, markdown, write
 from runs import EPISODES, Runs, attended_table, controls_table, frames_of
 from studies.suite import ARMS, EVALUATE_WITH, SEEDS, STARTS_FROM, TASKS
 
@@ -101,6 +102,18 @@ def generalisation() -> str:
     return markdown(["task", "backgrounds of training", "held-out backgrounds", "ratio"], lines)
 
 
+def frames() -> str:
+    """What a step with its frame takes, and how often it fits into dm_control's own."""
+    rows = json.loads((RESULTS / "frames.json").read_text())
+    names = ["size", "look", "frame_ms", "dm_control_ms", "ratio"]
+    return markdown([name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows])
+
+
+def kept_speed() -> str:
+    """The share of the environment's own speed that training keeps at the suite's own size."""
+    return f"{json.loads((RESULTS / 'rollouts-240x320.json').read_text())['training_over_bare']:.0%}"
+
+
 def per_task(file: str, table: Callable[[list[dict]], str]) -> str:
     """A table for each task with a trained policy."""
     return "\n".join(f"### {task}\n\n{table(RUNS.read(f'{file}-{task}.json'))}" for task in trained())
@@ -131,6 +144,9 @@ def main() -> None:
         attended_episodes=ATTENDED_EPISODES,
         intro=intro.table(),
         sweep=sweep.table(swept),
+        sweep_seeds=" ".join(map(str, sweep.SEEDS)),
+        frames=frames(),
+        kept=kept_speed(),
         films="\n".join(f"![{task}, attended patches in red](images/{task}.gif)" for task in trained()),
     )
 
