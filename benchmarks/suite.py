@@ -145,6 +145,7 @@ def main() -> None:
         intro=intro.table(),
         sweep=sweep.table(swept),
         sweep_seeds=" ".join(map(str, sweep.SEEDS)),
+        sweep_budget=sweep.budget(),
         frames=frames(),
         kept=kept_speed(),
         films="\n".join(f"![{task}, attended patches in red](images/{task}.gif)" for task in trained()),

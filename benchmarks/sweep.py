@@ -45,3 +45,8 @@ def table(runs: Sequence[dict]) -> str:
             error = np.std(returns, ddof=1) / np.sqrt(len(returns))
             lines.append([axis, value, f"{np.mean(returns):.0f} ± {error:.0f}", len(returns)])
     return markdown(["of", "value", "mean return ± standard error", "runs"], lines)
+
+
+def budget() -> int:
+    """How many episodes of training a run has, those of screening among them."""
+    return RUNS.metrics_of(next(iter(ARMS)))[-1]["episodes"]

@@ -72,6 +72,32 @@ CHEETAH = {
     ),
 }
 
+# Eyes that are taught, and a linear level that acts on what they tell.
+TAUGHT_CHEETAH = {
+    "cheetah-run-taught": TrainConfig(
+        env=EnvSpec.of("iap/cheetah-run-v0", difficulty=ALL_BACKGROUNDS),
+        policy=PolicySpec(
+            (100, 100, 3),
+            sensors=0,
+            actions=6,
+            vision=eyes(patch=2, keep=120, heads=4),
+            frames=2,
+            sees=("detail", "contrast"),
+            anchored=True,
+            level=TwoLevel(latent=10, longest_hold=1, senses=False, gain=0.1),
+        ),
+        strategy=CMAES(population=20, sigma=0.8),
+        scales=Scales(vision=0, controller=0, low=1),
+        iterations=80,
+        episodes=2,
+        max_steps=125,
+        teach=Teach(iterations=40),
+        keep_statistics=True,
+        evaluate_every=10,
+        evaluate_episodes=12,
+    )
+}
+
 
 # Swinging up and balancing are two things: hence the hidden layer, which only the taught command makes small enough.
 CARTPOLE = {
@@ -142,4 +168,4 @@ FINGER = {
         evaluate_episodes=12,
     )
 }
-SUITE_PRESETS = BALL | CARTPOLE | CHEETAH | FINGER
+SUITE_PRESETS = BALL | CARTPOLE | CHEETAH | TAUGHT_CHEETAH | FINGER

@@ -34,8 +34,12 @@ Told = Callable[[str, float], None]
 
 
 class Lessons(NamedTuple):
-    """A few images in a row, many times over; where things are in the last, and how they move, all of one spread."""
+    """A few images in a row, many times over; where things are in the last, and how they move, all of one spread.
 
+    For a policy whose readouts are counted from the first look of an episode, so are the places.
+    """
+
+    first: list[np.ndarray]
     images: list[list[np.ndarray]]
     places: Float[np.ndarray, "n s"]
     speeds: Float[np.ndarray, "n t"]
@@ -78,7 +82,7 @@ def _collect(config: TrainConfig, wanted: Teach, tell_about: Told) -> Lessons:
     env = config.env.make()
     rng = np.random.default_rng(draw_seeds(config.seed, TEACHING, 1))
     seeds = draw_seeds(config.seed, TEACHING, 1 + -(-wanted.lessons // wanted.an_episode))[1:]
-    images, places = [], []
+    firsts, images, places = [], [], []
     try:
         state_of = state_teller(env)
         for number, seed in enumerate(seeds):
@@ -86,11 +90,13 @@ def _collect(config: TrainConfig, wanted: Teach, tell_about: Told) -> Lessons:
             observation, _ = env.reset(seed=TRAINING_SEEDS + seed)
             ends = rng.choice(np.arange(LOOKS - 1, LONGEST_EPISODE), wanted.an_episode, replace=False)
             strength, hold, seen, raw = rng.uniform(0.2, 1), 0, [], np.zeros(config.policy.actions, np.float32)
+            first, origin = observation["image"].copy(), state_of() if config.policy.anchored else 0.0
             for step in range(max(ends) + 1):
                 seen = [*seen, (observation["image"].copy(), state_of())][-LOOKS:]
                 if step in ends:
+                    firsts.append(first)
                     images.append([image for image, _ in seen])
-                    places.append([place for _, place in seen[-2:]])
+                    places.append([place - origin for _, place in seen[-2:]])
                 if hold == 0:
                     hold = rng.integers(1, LONGEST_HOLD)
                     raw = (strength * rng.uniform(-1, 1, config.policy.actions)).astype(np.float32)
@@ -101,7 +107,7 @@ def _collect(config: TrainConfig, wanted: Teach, tell_about: Told) -> Lessons:
     finally:
         env.close()
     before, now = np.array(places, np.float64).transpose(1, 0, 2)
-    return Lessons(images, _spread_alike(now), _spread_alike(now - before))
+    return Lessons(firsts, images, _spread_alike(now), _spread_alike(now - before))
 
 
 def _spread_alike(states: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n t"]:
@@ -116,29 +122,34 @@ def _evolve_eyes(
     """θ with evolved eyes, and what its eyes told as they were drawn and in the end."""
     spec = config.policy
     seen = [show(spec.sees, images[-1], images[-2]) for images in lessons.images]
+    first = {id(image): show(spec.sees, image, image) for image in lessons.first} if spec.anchored else {}
 
     def judge(theta: np.ndarray) -> float:
         policy = _policy(config, theta)
         assert policy.vision is not None
-        state = policy.begin()
-        return told_by(np.array([policy.vision.look(image, state).readout for image in seen]), lessons.places)
+        look, state = policy.vision.look, policy.begin()
+        readouts = np.array([look(image, state).readout for image in seen])
+        if spec.anchored:
+            anchors = {number: look(image, state).readout for number, image in first.items()}
+            readouts -= np.array([anchors[id(image)] for image in lessons.first])
+        return told_by(readouts, lessons.places)
 
     drawn = np.stack([flatten(init(spec, seed)) for seed in draw_seeds(config.seed, TEACHING + 1, wanted.draws)])
     told = []
     for i, theta in enumerate(drawn):
         told.append(judge(theta))
         tell_about(f"trying random eyes, best R² {max(told):.2f}", (i + 1) / len(drawn))
-    first = int(np.argmax(told))
+    best = int(np.argmax(told))
     scales = np.zeros(drawn.shape[1], np.float32)
     for block in blocks(spec):
         scales[block.start : block.stop] = block.part == "vision"
-    search = start(SNES(wanted.population, wanted.sigma), drawn[first], scales, config.seed)
+    search = start(SNES(wanted.population, wanted.sigma), drawn[best], scales, config.seed)
     for i in range(wanted.iterations):
         thetas, search = ask(search)
         returns = [judge(theta) for theta in thetas]
         search = tell(search, thetas, np.array(returns))
         tell_about(f"teaching eyes, R² {np.mean(returns):.2f}", (i + 1) / wanted.iterations)
-    return mean(search), told[first], judge(mean(search))
+    return mean(search), told[best], judge(mean(search))
 
 
 def _policy(config: TrainConfig, theta: np.ndarray) -> Policy:
@@ -148,9 +159,9 @@ def _policy(config: TrainConfig, theta: np.ndarray) -> Policy:
 def _inputs(policy: Policy, lessons: Lessons) -> Float[np.ndarray, "n d"]:
     """What the policy's controller receives at the end of each lesson."""
     no_sensors, inputs = np.zeros(policy.spec.sensors, np.float32), []
-    for images in lessons.images:
+    for first, images in zip(lessons.first, lessons.images, strict=True):
         state = policy.begin()
-        for image in images:
+        for image in [first, *images] if policy.spec.anchored else images:
             _, state, _ = policy.act(state, {"image": image, "sensors": no_sensors})
         inputs.append(state.inputs)
     return np.array(inputs)
