@@ -20,7 +20,7 @@ import intro
 import sweep
 from report import DOCS, RESULTS, markdown, write
 from runs import EPISODES, Runs, attended_table, controls_table, frames_of
-from studies.suite import ARMS, EVALUATE_WITH, SEEDS, STARTS_FROM, TASKS
+from studies.suite import ARMS, CHOSEN, EVALUATE_WITH, SEEDS, STARTS_FROM, TASKS
 
 from iap.experiments.attended import attended
 from iap.experiments.config import fitted_to_env
@@ -35,17 +35,17 @@ IMAGES = DOCS / "images"
 ATTENDED_EPISODES = 10
 FILM_STEPS, FILM_EVERY = 120, 3
 FILM_SEEDS = {"ball_in_cup-catch": 5, "cartpole-swingup": 1, "cheetah-run": 1}  # the robot is not behind the insets
-EYES = ("-plain", "", "-native", "-cnn", "-blind")
+EYES = ("-plain", "", "-taught", "-native", "-cnn", "-blind", "-taught-blind")
 
 
 def trained() -> list[str]:
     """The tasks that have a trained policy."""
-    return [task for task in TASKS if RUNS.of(task)]
+    return [task for task in TASKS if RUNS.of(CHOSEN[task])]
 
 
 def measure(task: str) -> None:
     """Controls and attended things of a task's best policy, and its return before the backgrounds of training."""
-    path, blind = str(RUNS.best_of(task)), f"{task}-blind"
+    path, blind = str(RUNS.best_of(CHOSEN[task])), f"{CHOSEN[task]}-blind"
     policy, _ = find_policy(path, env_options=EVALUATE_WITH)
     eyeless = find_policy(str(RUNS.best_of(blind)), env_options=EVALUATE_WITH)[0] if RUNS.of(blind) else None
     rows = run_controls(policy, LocalPool, EPISODES, blind=eyeless, report=print)
@@ -59,7 +59,7 @@ def measure(task: str) -> None:
 
 def film(task: str) -> None:
     """The beginning of an episode of a task's best policy."""
-    policy, _ = find_policy(str(RUNS.best_of(task)), env_options=EVALUATE_WITH)
+    policy, _ = find_policy(str(RUNS.best_of(CHOSEN[task])), env_options=EVALUATE_WITH)
     frames = frames_of(policy, FILM_SEEDS.get(task, 0), FILM_STEPS)[::FILM_EVERY]
     small = [Image.fromarray(frame).resize((256, 208)).quantize(64) for frame in frames]
     small[0].save(IMAGES / f"{task}.gif", save_all=True, append_images=small[1:], duration=120, loop=0)
@@ -86,7 +86,7 @@ def taught() -> str:
     """How much the eyes told that were taught, before and after."""
     lines = []
     for task in trained():
-        facts = RUNS.policy_of(task).facts.get("taught")
+        facts = RUNS.policy_of(CHOSEN[task]).facts.get("taught")
         if facts is not None:
             lines.append([task, f"{facts['r2_drawn']:.2f}", f"{facts['r2_taught']:.2f}"])
     return markdown(["task", "best eyes drawn", "taught"], lines)
@@ -128,7 +128,7 @@ def main() -> None:
     intro.plot()
     swept = sweep.rows()
     sweep.plot(swept)
-    RUNS.plot({task: task for task in trained()}, IMAGES / "suite-curves.png")
+    RUNS.plot({task: CHOSEN[task] for task in trained()}, IMAGES / "suite-curves.png")
     missing = ", ".join([task for task in TASKS if task not in trained()])
     untrained = ", ".join([arm for arm in ARMS if not RUNS.of(arm)])
     write(

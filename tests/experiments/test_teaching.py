@@ -120,3 +120,18 @@ def test_lessons_are_of_as_many_episodes_as_are_asked_for(an_episode, episodes):
     assert config.teach is not None
     places = _collect(config, config.teach, lambda *_: None).places
     assert min(len(np.unique(column)) for column in places.T) == episodes  # the target's place, one an episode
+
+
+def test_eyes_that_count_from_the_first_look_are_taught_how_far_things_have_come():
+    config = fitted_to_env(replace(SEEK, policy=replace(SEEK.policy, anchored=True)))
+    assert config.teach is not None
+    lessons = _collect(config, config.teach, lambda *_: None)
+    taught = teach(config)
+    policy = Policy(config.policy, unflatten(config.policy, taught.theta), taught.normaliser)
+    commands = []
+    for first, images in zip(lessons.first, lessons.images, strict=True):
+        state = policy.begin()
+        for image in [first, *images]:
+            _, state, _ = policy.act(state, {"image": image, "sensors": np.zeros(0, np.float32)})
+        commands.append(state.latent)
+    assert told_by(np.array(commands), lessons.places) > 0.3
