@@ -129,9 +129,14 @@ def test_eyes_that_count_from_the_first_look_are_taught_how_far_things_have_come
     taught = teach(config)
     policy = Policy(config.policy, unflatten(config.policy, taught.theta), taught.normaliser)
     commands = []
-    for first, images in zip(lessons.first, lessons.images, strict=True):
+    for episode, images in zip(lessons.episode, lessons.images, strict=True):
         state = policy.begin()
-        for image in [first, *images]:
+        for image in [lessons.first[episode], *images]:
             _, state, _ = policy.act(state, {"image": image, "sensors": np.zeros(0, np.float32)})
         commands.append(state.latent)
     assert told_by(np.array(commands), lessons.places) > 0.3
+
+
+def test_more_lessons_than_an_episode_has_are_refused():
+    with pytest.raises(ValueError, match=r"teach.an_episode must be .* not 200"):
+        Teach(an_episode=200)

@@ -32,6 +32,9 @@ class Scales:
                 raise ValueError(f"scales.{part} must be 0 or more, not {getattr(self, part)}")
 
 
+MOST_LESSONS = 90  # of an episode; it is looked at for hardly more steps
+
+
 @dataclass(frozen=True)
 class Teach:
     """How eyes are taught where things are before evolution learns what to do about it (`experiments/teaching.py`).
@@ -54,7 +57,8 @@ class Teach:
 
     def __post_init__(self) -> None:
         require_count("teach.lessons", self.lessons, least=100)
-        for name in ("an_episode", "draws", "iterations", "population"):
+        require_count("teach.an_episode", self.an_episode, most=MOST_LESSONS)
+        for name in ("draws", "iterations", "population"):
             require_count(f"teach.{name}", getattr(self, name))
 
 

@@ -39,7 +39,8 @@ class Lessons(NamedTuple):
     For a policy whose readouts are counted from the first look of an episode, so are the places.
     """
 
-    first: list[np.ndarray]
+    first: list[np.ndarray]  # of each episode
+    episode: list[int]  # that each lesson is of
     images: list[list[np.ndarray]]
     places: Float[np.ndarray, "n s"]
     speeds: Float[np.ndarray, "n t"]
@@ -82,7 +83,7 @@ def _collect(config: TrainConfig, wanted: Teach, tell_about: Told) -> Lessons:
     env = config.env.make()
     rng = np.random.default_rng(draw_seeds(config.seed, TEACHING, 1))
     seeds = draw_seeds(config.seed, TEACHING, 1 + -(-wanted.lessons // wanted.an_episode))[1:]
-    firsts, images, places = [], [], []
+    first, episode, images, places = [], [], [], []
     try:
         state_of = state_teller(env)
         for number, seed in enumerate(seeds):
@@ -90,11 +91,12 @@ def _collect(config: TrainConfig, wanted: Teach, tell_about: Told) -> Lessons:
             observation, _ = env.reset(seed=TRAINING_SEEDS + seed)
             ends = rng.choice(np.arange(LOOKS - 1, LONGEST_EPISODE), wanted.an_episode, replace=False)
             strength, hold, seen, raw = rng.uniform(0.2, 1), 0, [], np.zeros(config.policy.actions, np.float32)
-            first, origin = observation["image"].copy(), state_of() if config.policy.anchored else 0.0
+            first.append(observation["image"].copy())
+            origin = state_of() if config.policy.anchored else 0.0
             for step in range(max(ends) + 1):
                 seen = [*seen, (observation["image"].copy(), state_of())][-LOOKS:]
                 if step in ends:
-                    firsts.append(first)
+                    episode.append(number)
                     images.append([image for image, _ in seen])
                     places.append([place - origin for _, place in seen[-2:]])
                 if hold == 0:
@@ -107,7 +109,7 @@ def _collect(config: TrainConfig, wanted: Teach, tell_about: Told) -> Lessons:
     finally:
         env.close()
     before, now = np.array(places, np.float64).transpose(1, 0, 2)
-    return Lessons(firsts, images, _spread_alike(now), _spread_alike(now - before))
+    return Lessons(first, episode, images, _spread_alike(now), _spread_alike(now - before))
 
 
 def _spread_alike(states: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n t"]:
@@ -122,7 +124,7 @@ def _evolve_eyes(
     """θ with evolved eyes, and what its eyes told as they were drawn and in the end."""
     spec = config.policy
     seen = [show(spec.sees, images[-1], images[-2]) for images in lessons.images]
-    first = {id(image): show(spec.sees, image, image) for image in lessons.first} if spec.anchored else {}
+    first = [show(spec.sees, image, image) for image in lessons.first]
 
     def judge(theta: np.ndarray) -> float:
         policy = _policy(config, theta)
@@ -130,8 +132,7 @@ def _evolve_eyes(
         look, state = policy.vision.look, policy.begin()
         readouts = np.array([look(image, state).readout for image in seen])
         if spec.anchored:
-            anchors = {number: look(image, state).readout for number, image in first.items()}
-            readouts -= np.array([anchors[id(image)] for image in lessons.first])
+            readouts -= np.array([look(image, state).readout for image in first])[lessons.episode]
         return told_by(readouts, lessons.places)
 
     drawn = np.stack([flatten(init(spec, seed)) for seed in draw_seeds(config.seed, TEACHING + 1, wanted.draws)])
@@ -159,9 +160,9 @@ def _policy(config: TrainConfig, theta: np.ndarray) -> Policy:
 def _inputs(policy: Policy, lessons: Lessons) -> Float[np.ndarray, "n d"]:
     """What the policy's controller receives at the end of each lesson."""
     no_sensors, inputs = np.zeros(policy.spec.sensors, np.float32), []
-    for first, images in zip(lessons.first, lessons.images, strict=True):
+    for episode, images in zip(lessons.episode, lessons.images, strict=True):
         state = policy.begin()
-        for image in [first, *images] if policy.spec.anchored else images:
+        for image in [lessons.first[episode], *images] if policy.spec.anchored else images:
             _, state, _ = policy.act(state, {"image": image, "sensors": no_sensors})
         inputs.append(state.inputs)
     return np.array(inputs)
