@@ -34,12 +34,8 @@ RUNS = Runs("suite", SEEDS, {})
 IMAGES = DOCS / "images"
 ATTENDED_EPISODES = 10
 FILM_STEPS, FILM_EVERY = 120, 3
-FILM_SEEDS = {
-    "ball_in_cup-catch": 5,
-    "cartpole-swingup": 1,
-    "cheetah-run": 1,
-    "finger-spin": 3,
-}  # not behind the insets
+# Episodes in which the robot is not behind the insets.
+FILM_SEEDS = {"ball_in_cup-catch": 5, "cartpole-swingup": 1, "cheetah-run": 1, "finger-spin": 3}
 EYES = ("-plain", "", "-taught", "-native", "-cnn", "-blind", "-taught-blind")
 
 
