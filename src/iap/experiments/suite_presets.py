@@ -17,6 +17,14 @@ from iap.rollouts import EnvSpec
 
 ALL_BACKGROUNDS = 0.21  # a difficulty a little above medium, which has but eight backgrounds to learn from
 
+# Of eyes that are taught only the low level is left to learn, with the statistics that they were taught with.
+TAUGHT: dict[str, Any] = {
+    "scales": Scales(vision=0, controller=0, low=1),
+    "keep_statistics": True,
+    "evaluate_every": 10,
+    "evaluate_episodes": 12,
+}
+
 
 def eyes(patch: int, keep: int, heads: int, soft: bool = True) -> Rank:
     """Heads with a place of their own pool the robot's parts.
@@ -87,14 +95,11 @@ TAUGHT_CHEETAH = {
             level=TwoLevel(latent=10, longest_hold=1, senses=False, gain=0.1),
         ),
         strategy=CMAES(population=20, sigma=0.8),
-        scales=Scales(vision=0, controller=0, low=1),
         iterations=80,
         episodes=2,
         max_steps=125,
         teach=Teach(iterations=40),
-        keep_statistics=True,
-        evaluate_every=10,
-        evaluate_episodes=12,
+        **TAUGHT,
     )
 }
 
@@ -113,13 +118,10 @@ CARTPOLE = {
             level=TwoLevel(latent=6, longest_hold=1, low=MLP((6,)), senses=False, gain=0.5),
         ),
         strategy=CMAES(population=24, sigma=0.5),
-        scales=Scales(vision=0, controller=0, low=1),
         iterations=150,
         episodes=1,
         teach=Teach(),
-        keep_statistics=True,
-        evaluate_every=10,
-        evaluate_episodes=12,
+        **TAUGHT,
     )
 }
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
@@ -158,14 +160,11 @@ FINGER = {
             level=TwoLevel(latent=8, longest_hold=1, senses=False, gain=0.5),
         ),
         strategy=CMAES(population=16, sigma=1.5),
-        scales=Scales(vision=0, controller=0, low=1),
         iterations=150,
         episodes=4,
         max_steps=100,
         teach=Teach(an_episode=1, iterations=30),
-        keep_statistics=True,
-        evaluate_every=10,
-        evaluate_episodes=12,
+        **TAUGHT,
     )
 }
 SUITE_PRESETS = BALL | CARTPOLE | CHEETAH | TAUGHT_CHEETAH | FINGER
