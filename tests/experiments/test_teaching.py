@@ -137,6 +137,16 @@ def test_eyes_that_count_from_the_first_look_are_taught_how_far_things_have_come
     assert told_by(np.array(commands), lessons.places) > 0.3
 
 
+def test_what_has_not_moved_since_the_first_look_is_no_lesson_for_eyes_that_count_from_it():
+    def places(anchored: bool) -> np.ndarray:
+        policy = replace(SEEK.policy, anchored=anchored)
+        config = fitted_to_env(replace(SEEK, env=EnvSpec.of("iap/reacher-easy-v0", size=(16, 16)), policy=policy))
+        return _collect(config, Teach(lessons=100), lambda *_: None).places
+
+    target = 2  # row and column, the same throughout an episode
+    assert places(anchored=True).shape[1] == places(anchored=False).shape[1] - target
+
+
 def test_more_lessons_than_an_episode_has_are_refused():
     with pytest.raises(ValueError, match=r"teach.an_episode must be .* not 200"):
         Teach(an_episode=200)
