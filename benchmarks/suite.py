@@ -36,7 +36,7 @@ ATTENDED_EPISODES = 10
 FILM_STEPS, FILM_EVERY = 120, 3
 # Episodes in which the robot is not behind the insets.
 FILM_SEEDS = {"ball_in_cup-catch": 5, "cartpole-swingup": 1, "cheetah-run": 1, "finger-spin": 3}
-EYES = ("-plain", "", "-taught", "-native", "-cnn", "-blind", "-taught-blind")
+EYES = ("-plain", "", "-taught", "-native", "-cnn", "-blind", "-taught-cnn", "-taught-blind")
 
 
 def trained() -> list[str]:
