@@ -35,7 +35,7 @@ IMAGES = DOCS / "images"
 ATTENDED_EPISODES = 10
 FILM_STEPS, FILM_EVERY = 120, 3
 # Episodes in which the robot is not behind the insets.
-FILM_SEEDS = {"ball_in_cup-catch": 5, "cartpole-swingup": 1, "cheetah-run": 1, "finger-spin": 3}
+FILM_SEEDS = {"ball_in_cup-catch": 5, "cartpole-swingup": 1, "cheetah-run": 1, "finger-spin": 3, "walker-walk": 1}
 EYES = ("-plain", "", "-taught", "-native", "-cnn", "-blind", "-taught-cnn", "-taught-blind")
 
 
@@ -110,9 +110,9 @@ def frames() -> str:
     return markdown([name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows])
 
 
-def kept_speed() -> str:
+def kept_speed(look: str) -> str:
     """The share of the environment's own speed that training keeps at the suite's own size."""
-    return f"{json.loads((RESULTS / 'rollouts-240x320.json').read_text())['training_over_bare']:.0%}"
+    return f"{json.loads((RESULTS / f'rollouts-240x320-{look}.json').read_text())['training_over_bare']:.0%}"
 
 
 def per_task(file: str, table: Callable[[list[dict]], str]) -> str:
@@ -148,7 +148,8 @@ def main() -> None:
         sweep_seeds=" ".join(map(str, sweep.SEEDS)),
         sweep_budget=sweep.budget(),
         frames=frames(),
-        kept=kept_speed(),
+        kept_plain=kept_speed("plain"),
+        kept_distracted=kept_speed("distracted"),
         films="\n".join(f"![{task}, attended patches in red](images/{task}.gif)" for task in trained()),
     )
 

@@ -167,4 +167,25 @@ FINGER = {
         **TAUGHT,
     )
 }
-SUITE_PRESETS = BALL | CARTPOLE | CHEETAH | TAUGHT_CHEETAH | FINGER
+# Walking takes both legs and the trunk: hence more numbers told than to a finger.
+WALKER = {
+    "walker-walk-distracted": TrainConfig(
+        env=EnvSpec.of("iap/walker-walk-v0", difficulty=ALL_BACKGROUNDS, action_repeat=4),
+        policy=PolicySpec(
+            (100, 100, 3),
+            sensors=0,
+            actions=6,
+            vision=eyes(patch=2, keep=120, heads=4),
+            frames=2,
+            sees=("detail", "contrast"),
+            level=TwoLevel(latent=12, longest_hold=1, senses=False, gain=0.1),
+        ),
+        strategy=CMAES(population=20, sigma=0.8),
+        iterations=100,
+        episodes=2,
+        max_steps=125,
+        teach=Teach(iterations=40),
+        **TAUGHT,
+    )
+}
+SUITE_PRESETS = BALL | CARTPOLE | CHEETAH | TAUGHT_CHEETAH | FINGER | WALKER
