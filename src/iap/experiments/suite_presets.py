@@ -47,6 +47,20 @@ def eyes(patch: int, keep: int, heads: int, soft: bool = True) -> Rank:
     )
 
 
+def tells_limbs(actions: int, keep: int, latent: int, gain: float, *, anchored: bool = False) -> PolicySpec:
+    """A policy that sees what stands out and what is thin, in colour, and whose eyes can be taught."""
+    return PolicySpec(
+        (100, 100, 3),
+        sensors=0,
+        actions=actions,
+        vision=eyes(patch=2, keep=keep, heads=4),
+        frames=2,
+        sees=("detail", "contrast"),
+        anchored=anchored,
+        level=TwoLevel(latent=latent, longest_hold=1, senses=False, gain=gain),
+    )
+
+
 def _cheetah(vision: Rank, **options: Any) -> TrainConfig:
     """A run whose policy sees what has changed since its first look, and since the last."""
     policy = PolicySpec((100, 100, 3), sensors=0, actions=6, vision=vision, frames=2, anchored=True)
@@ -84,16 +98,7 @@ CHEETAH = {
 TAUGHT_CHEETAH = {
     "cheetah-run-taught": TrainConfig(
         env=EnvSpec.of("iap/cheetah-run-v0", difficulty=ALL_BACKGROUNDS),
-        policy=PolicySpec(
-            (100, 100, 3),
-            sensors=0,
-            actions=6,
-            vision=eyes(patch=2, keep=120, heads=4),
-            frames=2,
-            sees=("detail", "contrast"),
-            anchored=True,
-            level=TwoLevel(latent=10, longest_hold=1, senses=False, gain=0.1),
-        ),
+        policy=tells_limbs(actions=6, keep=120, latent=10, gain=0.1, anchored=True),
         strategy=CMAES(population=20, sigma=0.8),
         iterations=80,
         episodes=2,
@@ -150,15 +155,7 @@ BALL = {
 FINGER = {
     "finger-spin-distracted": TrainConfig(
         env=EnvSpec.of("iap/finger-spin-v0", difficulty=ALL_BACKGROUNDS, action_repeat=4),
-        policy=PolicySpec(
-            (100, 100, 3),
-            sensors=0,
-            actions=2,
-            vision=eyes(patch=2, keep=80, heads=4),
-            frames=2,
-            sees=("detail", "contrast"),
-            level=TwoLevel(latent=8, longest_hold=1, senses=False, gain=0.5),
-        ),
+        policy=tells_limbs(actions=2, keep=80, latent=8, gain=0.5),
         strategy=CMAES(population=16, sigma=1.5),
         iterations=150,
         episodes=4,
@@ -171,15 +168,7 @@ FINGER = {
 WALKER = {
     "walker-walk-distracted": TrainConfig(
         env=EnvSpec.of("iap/walker-walk-v0", difficulty=ALL_BACKGROUNDS, action_repeat=4),
-        policy=PolicySpec(
-            (100, 100, 3),
-            sensors=0,
-            actions=6,
-            vision=eyes(patch=2, keep=120, heads=4),
-            frames=2,
-            sees=("detail", "contrast"),
-            level=TwoLevel(latent=12, longest_hold=1, senses=False, gain=0.1),
-        ),
+        policy=tells_limbs(actions=6, keep=120, latent=12, gain=0.1),
         strategy=CMAES(population=20, sigma=0.8),
         iterations=100,
         episodes=2,
