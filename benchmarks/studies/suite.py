@@ -12,6 +12,7 @@ SEEDS = (0, 1, 2)
 TASKS = ("ball_in_cup-catch", "cartpole-swingup", "cheetah-run", "finger-spin", "reacher-easy", "walker-walk")
 LEARNT = [task for task in TASKS if f"{task}-distracted" in SUITE_PRESETS]
 NET = CNN(((6, 4, 4), (6, 3, 2), (6, 3, 2), (4, 3, 2)))  # few enough parameters for the same search
+SMALL_NET = CNN(((6, 4, 2), (6, 3, 2), (6, 3, 2), (4, 3, 2)))  # the same for images half as large
 
 
 def seen_by(name: str, vision: Vision | None) -> TrainConfig:
@@ -21,6 +22,8 @@ def seen_by(name: str, vision: Vision | None) -> TrainConfig:
         return config
     if config.teach is not None and isinstance(vision, Blind):
         config = replace(config, teach=None, keep_statistics=False)
+    if vision is NET and config.policy.image_shape[0] < 100:  # noqa: PLR2004
+        vision = SMALL_NET
     return replace(config, policy=replace(config.policy, vision=vision))
 
 

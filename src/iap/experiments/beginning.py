@@ -9,8 +9,9 @@ from jaxtyping import Float
 
 from iap.evolution import Search, start
 from iap.experiments.checkpoints import Best, Progress, policy_file
-from iap.experiments.config import TrainConfig
+from iap.experiments.config import TeachByGradient, TrainConfig
 from iap.experiments.evaluate import find_policy
+from iap.experiments.gradient_teaching import teach_by_gradient
 from iap.experiments.returns import best_of, draw_seeds, finite, gather, run_candidates, run_held_out, summarise
 from iap.experiments.run_directory import Row, RunDirectory
 from iap.experiments.teaching import teach
@@ -71,7 +72,8 @@ def _from_policy(config: TrainConfig, pool: Pool, run: RunDirectory | None) -> P
 
 def _teach(config: TrainConfig, pool: Pool, run: RunDirectory | None, tell: Told) -> Progress:
     """A policy whose eyes know where things are, but not what to do: `taught.policy`."""
-    taught = teach(config, tell)
+    by_gradient = isinstance(config.teach, TeachByGradient)
+    taught = teach_by_gradient(config, tell) if by_gradient else teach(config, tell)
     facts = {"r2_drawn": taught.drawn, "r2_taught": taught.taught, "failed": 0, "steps": 0}
     progress = _begun(config, pool, taught.theta, taught.normaliser, "taught", facts)
     if run is not None:

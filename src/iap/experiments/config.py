@@ -9,7 +9,7 @@ import gymnasium
 from iap.attention.arrays import require_count
 from iap.envs.contract import action_count, make_env
 from iap.evolution import STRATEGIES, OpenES, Strategy
-from iap.policies.specs import KINDS, Blind, Linear, Mirror, PolicySpec
+from iap.policies.specs import CNN, KINDS, MLP, Blind, Linear, Mirror, MultiRank, PolicySpec
 from iap.policies.tagged import Codec
 from iap.rollouts import EnvSpec, Job
 
@@ -63,6 +63,36 @@ class Teach:
 
 
 @dataclass(frozen=True)
+class TeachByGradient:
+    """How the eyes of a MultiRank or a CNN are taught by gradients (`experiments/gradient_teaching.py`).
+
+    Attributes:
+        parts: where what is in the image they are taught to tell, row and column: these are the command.
+        lessons: how many images they look at.
+        an_episode: how many of them are of the same episode, in poses of their own.
+        steps: of gradient descent.
+        batch: how many lessons in each.
+        rate: how far a step goes at first; it falls to 0.
+    """
+
+    parts: tuple[str, ...]
+    lessons: int = 12_000
+    an_episode: int = 4
+    steps: int = 1_000
+    batch: int = 64
+    rate: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, tuple) or not self.parts or not all(isinstance(x, str) for x in self.parts):
+            raise ValueError(f"teach.parts must be a tuple of names, not {self.parts!r}")
+        require_count("teach.lessons", self.lessons, least=100)
+        for name in ("an_episode", "steps", "batch"):
+            require_count(f"teach.{name}", getattr(self, name))
+        if not 0 < self.rate < 1:
+            raise ValueError(f"teach.rate must be between 0 and 1, not {self.rate}")
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """A training run.
 
@@ -93,7 +123,7 @@ class TrainConfig:
     episodes: int = 2
     max_steps: int | None = None
     screen: int = 0
-    teach: Teach | None = None
+    teach: Teach | TeachByGradient | None = None
     start_from: str | None = None
     keep_statistics: bool = False
     evaluate_every: int = 10
@@ -113,7 +143,7 @@ class TrainConfig:
         if self.keep_statistics and not any(ways):
             raise ValueError("keep_statistics must be False without screen, teach or start_from: there are none")
         if self.teach is not None:
-            _require_teachable(self.policy)
+            _require_teachable(self.policy, self.teach)
 
     @property
     def job(self) -> Job:
@@ -121,11 +151,21 @@ class TrainConfig:
         return Job(self.env, self.policy, self.max_steps)
 
 
-def _require_teachable(policy: PolicySpec) -> None:
+def _require_teachable(policy: PolicySpec, teach: Teach | TeachByGradient) -> None:
     """Refuse a policy that has nothing to teach, or no high level that could say what was taught."""
     if isinstance(policy.vision, Blind):
         raise ValueError("teach needs a policy with a vision, not a blind one")
     level = policy.level
+    if isinstance(teach, TeachByGradient):
+        numbers = 2 * len(teach.parts)
+        if not isinstance(policy.vision, MultiRank | CNN) or not isinstance(policy.controller, Linear | MLP):
+            raise ValueError("teaching by gradients needs the vision MultiRank or CNN, and a linear or MLP controller")
+        if level is None or level.longest_hold > 1 or level.latent != numbers or policy.frames > 1 or policy.anchored:
+            raise ValueError(
+                f"teaching by gradients needs a policy of two levels that looks at every step (level.longest_hold 1) "
+                f"and at one frame, whose command has two numbers a part (level.latent {numbers})"
+            )
+        return
     if (
         level is None
         or level.longest_hold > 1
@@ -138,7 +178,17 @@ def _require_teachable(policy: PolicySpec) -> None:
         )
 
 
-CODEC = Codec({**KINDS, **STRATEGIES, "env": EnvSpec, "scales": Scales, "teach": Teach, "train": TrainConfig})
+CODEC = Codec(
+    {
+        **KINDS,
+        **STRATEGIES,
+        "env": EnvSpec,
+        "scales": Scales,
+        "teach": Teach,
+        "teach-by-gradient": TeachByGradient,
+        "train": TrainConfig,
+    }
+)
 
 
 def config_to_json(config: TrainConfig) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 from iap.attention import ReLU
 from iap.attention.positions import Positions
 from iap.evolution import CMAES
-from iap.experiments.config import Scales, Teach, TrainConfig
-from iap.policies.specs import MLP, PolicySpec, Rank, TwoLevel
+from iap.experiments.config import Scales, Teach, TeachByGradient, TrainConfig
+from iap.policies.specs import MLP, MultiRank, PolicySpec, Products, Rank, TwoLevel
 from iap.rollouts import EnvSpec
 
 ALL_BACKGROUNDS = 0.21  # a difficulty a little above medium, which has but eight backgrounds to learn from
@@ -177,4 +177,25 @@ WALKER = {
         **TAUGHT,
     )
 }
-SUITE_PRESETS = BALL | CARTPOLE | CHEETAH | TAUGHT_CHEETAH | FINGER | WALKER
+# What to do is a product of where the arm is and where the target is.
+REACHER = {
+    "reacher-easy-distracted": TrainConfig(
+        env=EnvSpec.of("iap/reacher-easy-v0", difficulty=ALL_BACKGROUNDS, size=(50, 50)),
+        policy=PolicySpec(
+            (50, 50, 3),
+            sensors=0,
+            actions=2,
+            vision=MultiRank(patch=4, stride=1, d=8, heads=8, keep=40),
+            controller=MLP((16,)),
+            sees=("detail", "contrast"),
+            level=TwoLevel(latent=6, longest_hold=1, low=Products(), senses=False),
+        ),
+        strategy=CMAES(population=24, sigma=2.0),
+        iterations=150,
+        episodes=4,
+        max_steps=80,
+        teach=TeachByGradient(("target", "hand", "finger")),
+        **TAUGHT,
+    )
+}
+SUITE_PRESETS = REACHER | BALL | CARTPOLE | CHEETAH | TAUGHT_CHEETAH | FINGER | WALKER

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from iap.policies.loops import tanh_layer
+from iap.policies.loops import tanh_layer, with_products
+from iap.policies.specs import Controller, Products
 from iap.policies.trees import Affine, LayersParams, LSTMParams
 
 NO_MEMORY = np.zeros((2, 0), np.float32)
@@ -21,6 +22,19 @@ class Feedforward:
         for weight, bias in self.layers:
             x = tanh_layer(weight, bias, x)
         return x, hidden
+
+
+class Multiplied:
+    """A layer on the numbers and their products, followed by tanh."""
+
+    begin = NO_MEMORY
+
+    def __init__(self, params: LayersParams) -> None:
+        [self._layer] = [_own(layer) for layer in params.layers]
+
+    def __call__(self, x: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The outputs, and the memory, which is none."""
+        return tanh_layer(*self._layer, with_products(x)), hidden
 
 
 class Recurrent:
@@ -42,9 +56,11 @@ class Recurrent:
         return tanh_layer(*self._output, h), np.stack([h, c])
 
 
-def controller_of(params: LayersParams | LSTMParams) -> Feedforward | Recurrent:
-    """The controller with these parameters."""
-    return Recurrent(params) if isinstance(params, LSTMParams) else Feedforward(params)
+def controller_of(spec: Controller, params: LayersParams | LSTMParams) -> Feedforward | Multiplied | Recurrent:
+    """The controller of a spec, with these parameters."""
+    if isinstance(params, LSTMParams):
+        return Recurrent(params)
+    return Multiplied(params) if isinstance(spec, Products) else Feedforward(params)
 
 
 def _own(layer: Affine) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from iap.policies.controllers import NO_MEMORY, Feedforward, Recurrent, controller_of
+from iap.policies.controllers import NO_MEMORY, Feedforward, Multiplied, Recurrent, controller_of
 from iap.policies.specs import PolicySpec
 from iap.policies.state import State
 from iap.policies.trees import Params
@@ -26,7 +26,7 @@ class OneLevel:
     follows = commands = None
 
     def __init__(self, spec: PolicySpec, params: Params) -> None:
-        self._controller = controller_of(params.controller)
+        self._controller = controller_of(spec.controller, params.controller)
         self._look_every = spec.look_every
         self.begin = self._controller.begin
 
@@ -43,8 +43,8 @@ class TwoLevels:
     def __init__(self, spec: PolicySpec, params: Params) -> None:
         assert spec.level is not None
         assert params.low is not None
-        self._high = controller_of(params.controller)
-        self._low = controller_of(params.low)
+        self._high = controller_of(spec.controller, params.controller)
+        self._low = controller_of(spec.level.low, params.low)
         self._longest_hold = spec.level.longest_hold
         self._features_size, self._high_inputs_size = spec.features_size, spec.controller_inputs_size
         self.begin = self._high.begin
@@ -63,7 +63,7 @@ class TwoLevels:
         return Decision(action, hidden, latent, hold - 1)
 
 
-def _only_layer(controller: Feedforward | Recurrent) -> tuple[np.ndarray, np.ndarray] | None:
+def _only_layer(controller: Feedforward | Multiplied | Recurrent) -> tuple[np.ndarray, np.ndarray] | None:
     return controller.layers[0] if isinstance(controller, Feedforward) and len(controller.layers) == 1 else None
 
 

@@ -129,6 +129,20 @@ def tanh_layer(weight, bias, x):
 
 
 @njit(error_model="numpy", cache=True)
+def with_products(x):
+    """The numbers, then the product of each two of them: x₀x₀, x₀x₁ and so on."""
+    count = len(x)
+    out = np.empty(count + count * (count + 1) // 2, np.float32)
+    out[:count] = x
+    place = count
+    for i in range(count):
+        for j in range(i, count):
+            out[place] = x[i] * x[j]
+            place += 1
+    return out
+
+
+@njit(error_model="numpy", cache=True)
 def obey(command, sensors, weight, bias):
     """What a layer makes of a command and the normalised sensors."""
     x = np.empty(len(command) + len(sensors), np.float32)

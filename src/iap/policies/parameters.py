@@ -14,9 +14,31 @@ import numpy as np
 from jaxtyping import Float
 
 from iap.attention.arrays import require_count, require_finite
-from iap.policies.sizes import layers_of, maps_of, patches_of
-from iap.policies.specs import CNN, LSTM, MLP, Blind, Controller, ExactRank, Linear, PolicySpec, Rank, Trans
-from iap.policies.trees import Affine, ExactRankParams, LayersParams, LSTMParams, Params, RankParams, TransParams
+from iap.policies.sizes import layers_of, maps_of, patches_of, products_size
+from iap.policies.specs import (
+    CNN,
+    LSTM,
+    MLP,
+    Blind,
+    Controller,
+    ExactRank,
+    Linear,
+    MultiRank,
+    PolicySpec,
+    Products,
+    Rank,
+    Trans,
+)
+from iap.policies.trees import (
+    Affine,
+    ExactRankParams,
+    LayersParams,
+    LSTMParams,
+    MultiRankParams,
+    Params,
+    RankParams,
+    TransParams,
+)
 
 Part = Literal["vision", "controller", "low"]
 Deviation = float | np.ndarray  # of all entries, or of each column
@@ -110,11 +132,20 @@ def _columns(leading: int, gain: float, sensors: int) -> np.ndarray:
     return np.repeat([gain / math.sqrt(max(1, leading)), OUTPUT_GAIN / math.sqrt(max(1, sensors))], [leading, sensors])
 
 
-def _vision(spec: PolicySpec, make: Make) -> RankParams | TransParams | ExactRankParams | LayersParams | None:
+def _vision(
+    spec: PolicySpec, make: Make
+) -> RankParams | MultiRankParams | TransParams | ExactRankParams | LayersParams | None:
     channels = spec.seen_shape[2]
     match spec.vision:
         case Rank() as vision:
             return _rank(vision, spec.seen_shape, make)
+        case MultiRank() as vision:
+            width = vision.patch**2 * channels
+            return MultiRankParams(
+                query=_affine(make, "query", width, vision.d),
+                key=_affine(make, "key", width, vision.d),
+                gains=make("gains", (vision.heads, vision.d), 1.0),
+            )
         case Trans() as vision:
             width = vision.positions.width(vision.patch**2 * channels)
             patches = patches_of(vision, spec.seen_shape).patches
@@ -170,6 +201,8 @@ def _controller(
             sizes = (inputs, *hidden)
             layers = [_affine(make, f"hidden.{i}", sizes[i], units) for i, units in enumerate(hidden)]
             return LayersParams((*layers, _affine(make, "output", hidden[-1], outputs, gain=OUTPUT_GAIN)))
+        case Products():
+            return LayersParams((_affine(make, "output", products_size(inputs), outputs, gain=OUTPUT_GAIN),))
         case LSTM(units=units):
             return LSTMParams(
                 bias_hh=make("bias_hh", (4 * units,), 0.0),

@@ -10,7 +10,7 @@ from iap.attention.patches import as_pixels, centres_of
 from iap.policies.loops import above_least, pool_patches
 from iap.policies.sizes import CENTRE, patches_of, value_size
 from iap.policies.trees import Affine, RankParams
-from iap.policies.vision_specs import ExactRank, Rank
+from iap.policies.vision_specs import ExactRank, MultiRank, Rank
 
 Cut = Callable[[np.ndarray, np.ndarray], np.ndarray]  # image, patches chosen → a row of numbers each
 Read = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # image, patches chosen, all scores → readout
@@ -43,7 +43,7 @@ def reader_of(vision: Rank, image_shape: tuple[int, int, int], params: RankParam
     return read
 
 
-def scaled_centres(vision: Rank | ExactRank, image_shape: tuple[int, int, int]) -> Float[np.ndarray, "L 2"]:
+def scaled_centres(vision: Rank | MultiRank | ExactRank, image_shape: tuple[int, int, int]) -> Float[np.ndarray, "L 2"]:
     """Each patch's centre, (row, column), the image's edges being at ±1."""
     centres = centres_of(patches_of(vision, image_shape), vision.patch, vision.stride)
     return (2 * centres + 1) / np.array(image_shape[:2], np.float32) - 1

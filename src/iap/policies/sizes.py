@@ -2,7 +2,7 @@
 
 from iap.attention.arrays import require_count
 from iap.attention.patches import Grid, grid_of
-from iap.policies.vision_specs import CNN, Blind, ExactRank, Rank, Trans, Vision
+from iap.policies.vision_specs import CNN, Blind, ExactRank, MultiRank, Rank, Trans, Vision
 
 Shape = tuple[int, int, int]
 
@@ -12,7 +12,7 @@ LARGE_SIDE = 32  # of an image that a net of the usual kind begins to see with l
 FEW_PLACES = 6  # a side: what a net of the usual kind ends with
 
 
-def patches_of(vision: Rank | Trans | ExactRank, image_shape: Shape) -> Grid:
+def patches_of(vision: Rank | MultiRank | Trans | ExactRank, image_shape: Shape) -> Grid:
     """The grid of patches of an image."""
     return grid_of(image_shape[0], image_shape[1], vision.patch, vision.stride)
 
@@ -51,10 +51,15 @@ def value_size(vision: Rank, channels: int) -> int:
     return sum(sizes[value] for value in vision.values)
 
 
+def products_size(count: int) -> int:
+    """How many numbers a layer with products is given: the numbers themselves, and the product of each two of them."""
+    return count + count * (count + 1) // 2
+
+
 def readout_size(vision: Vision, image_shape: Shape) -> int:
     """How many numbers one look gives."""
     match vision:
-        case Rank(order="pooled"):
+        case Rank(order="pooled") | MultiRank():
             return vision.heads * POOLED
         case Rank():
             rows = patches_of(vision, image_shape).patches if vision.masked else vision.keep
@@ -76,5 +81,5 @@ def require_fit(vision: Vision, image_shape: Shape) -> None:
         maps_of(vision, image_shape)
     elif not isinstance(vision, Blind):
         patches = patches_of(vision, image_shape).patches
-        if isinstance(vision, Rank | ExactRank):
+        if isinstance(vision, Rank | MultiRank | ExactRank):
             require_count("keep", vision.keep, most=patches, why=f" (the patches of an image of {image_shape})")

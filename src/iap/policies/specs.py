@@ -13,6 +13,7 @@ from iap.policies.vision_specs import (
     CNN,
     Blind,
     ExactRank,
+    MultiRank,
     Rank,
     Trans,
     Vision,
@@ -30,7 +31,9 @@ __all__ = [
     "ExactRank",
     "Linear",
     "Mirror",
+    "MultiRank",
     "PolicySpec",
+    "Products",
     "Rank",
     "Trans",
     "TwoLevel",
@@ -70,7 +73,12 @@ class LSTM:
         require_count("units", self.units)
 
 
-Controller = Linear | MLP | LSTM
+@dataclass(frozen=True)
+class Products:
+    """One layer, on the numbers and on all their products: how to turn may depend on where a thing is times how."""
+
+
+Controller = Linear | MLP | LSTM | Products
 
 
 @dataclass(frozen=True)
@@ -88,14 +96,14 @@ class TwoLevel:
 
     latent: int = 2
     longest_hold: int = 10
-    low: Linear | MLP = Linear()
+    low: Linear | MLP | Products = Linear()
     senses: bool = True
     gain: float = 2.0
 
     def __post_init__(self) -> None:
         require_count("latent", self.latent)
         require_count("longest_hold", self.longest_hold)
-        require_type("low", self.low, Linear, MLP)
+        require_type("low", self.low, Linear, MLP, Products)
         require_flags(self, "senses")
         require_type("gain", self.gain, float, int)
         if not 0 < self.gain < math.inf:
@@ -225,6 +233,7 @@ Spec = TypeVar("Spec")
 KINDS: dict[str, type] = {
     "policy": PolicySpec,
     "rank": Rank,
+    "multi-rank": MultiRank,
     "trans": Trans,
     "exact-rank": ExactRank,
     "cnn": CNN,
@@ -232,6 +241,7 @@ KINDS: dict[str, type] = {
     "linear": Linear,
     "mlp": MLP,
     "lstm": LSTM,
+    "products": Products,
     "two-level": TwoLevel,
     "mirror": Mirror,
     "relu": ReLU,

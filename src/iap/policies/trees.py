@@ -26,6 +26,15 @@ class RankParams:
 
 
 @dataclass(frozen=True, eq=False)
+class MultiRankParams:
+    """Of IAP-rank with several heads, which have queries and keys in common."""
+
+    query: Affine
+    key: Affine
+    gains: Float[np.ndarray, "heads d"]
+
+
+@dataclass(frozen=True, eq=False)
 class TransParams:
     """Of IAP-trans."""
 
@@ -65,6 +74,6 @@ class LSTMParams:
 class Params:
     """All that evolves."""
 
-    vision: RankParams | TransParams | ExactRankParams | LayersParams | None
+    vision: RankParams | MultiRankParams | TransParams | ExactRankParams | LayersParams | None
     controller: LayersParams | LSTMParams
     low: LayersParams | LSTMParams | None

@@ -7,11 +7,12 @@ from iap.attention.mixing import layer_norm, mix
 from iap.attention.patches import as_pixels, extract
 from iap.attention.ranking import rank_scores, with_unit_rows
 from iap.policies.looking import Look, Projector
+from iap.policies.multi_rankers import MultiRanker
 from iap.policies.rankers import ExactRanker, Ranker
 from iap.policies.sizes import Shape, layers_of, maps_of, patches_of
-from iap.policies.specs import CNN, ExactRank, PolicySpec, Rank, Trans
+from iap.policies.specs import CNN, ExactRank, MultiRank, PolicySpec, Rank, Trans
 from iap.policies.state import Attention, State
-from iap.policies.trees import ExactRankParams, LayersParams, Params, RankParams, TransParams
+from iap.policies.trees import ExactRankParams, LayersParams, MultiRankParams, Params, RankParams, TransParams
 
 NONE_CHOSEN = np.empty(0, np.int64)
 
@@ -57,11 +58,13 @@ class Convolver:
         return Look(x.ravel())
 
 
-def vision_of(spec: PolicySpec, params: Params) -> Ranker | Mixer | ExactRanker | Convolver | None:
+def vision_of(spec: PolicySpec, params: Params) -> Ranker | MultiRanker | Mixer | ExactRanker | Convolver | None:
     """The vision of a spec, with these parameters; None if it is blind."""
     match spec.vision, params.vision:
         case Rank() as vision, RankParams() as evolved:
             return Ranker(vision, spec.seen_shape, evolved, spec.keys_every)
+        case MultiRank() as vision, MultiRankParams() as evolved:
+            return MultiRanker(vision, spec.seen_shape, evolved)
         case Trans() as vision, TransParams() as evolved:
             return Mixer(vision, spec.seen_shape, evolved)
         case ExactRank() as vision, ExactRankParams() as evolved:

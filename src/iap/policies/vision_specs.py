@@ -83,6 +83,34 @@ class Rank:
 
 
 @dataclass(frozen=True)
+class MultiRank:
+    """IAP-rank with several heads: each ranks all patches in its own way, keeps a few, and tells where they lie.
+
+    Queries and keys are the heads' in common, with ReLU features; a head has but a gain for each of these features,
+    r_h = (1/L)·K′(g_h ∘ Q′ᵀ1). Its patches count by the square of how far their scores lie above the least that is
+    kept: then a patch that comes or goes changes little, and a gradient can tell the eyes what would have been better.
+
+    Attributes:
+        patch: side of a patch in pixels.
+        stride: pixels from one patch to the next.
+        d: dimensions of queries and keys, which have biases.
+        heads: how many; each tells centroid (2), second moments (3) and mass (1).
+        keep: l, how many patches each head keeps.
+    """
+
+    patch: int = 4
+    stride: int = 2
+    d: int = 8
+    heads: int = 4
+    keep: int = 20
+
+    def __post_init__(self) -> None:
+        _check_attention(self.patch, self.stride, self.d, ReLU())
+        require_count("heads", self.heads, most=MOST_DIMENSIONS)
+        require_count("keep", self.keep)
+
+
+@dataclass(frozen=True)
 class Trans:
     """IAP-trans: attention mixes the patches' values, and a learnt P compresses the L rows to `rows`.
 
@@ -174,7 +202,7 @@ class Blind:
     """No image at all: the control for whether a task needs eyes."""
 
 
-Vision = Rank | Trans | ExactRank | CNN | Blind
+Vision = Rank | MultiRank | Trans | ExactRank | CNN | Blind
 
 
 def _check_attention(patch: object, stride: object, d: object, kernel: object) -> None:

@@ -13,6 +13,7 @@ from iap.attention.arrays import require_count
 from iap.envs.observations import Observation, observation_space, require_size
 from iap.envs.suite.distractions import KINDS, distractions_of
 from iap.envs.suite.frames import CAMERA, LONGEST_SIDE
+from iap.envs.suite.landmarks import number_of, place_in_image, scatter_joints
 from iap.envs.suite.loading import loaded
 from iap.envs.suite.rewards import reward_of
 from iap.envs.suite.sources import PROCEDURAL, Split
@@ -167,6 +168,17 @@ class SuiteTask(gymnasium.Env):
         if self._model.cam_mode[self._number] != 0:
             places[:, 0] -= self._data.subtree_com[self._model.cam_bodyid[self._number], 0]
         return places.ravel().astype(np.float32)
+
+    def places(self, parts: Sequence[str]) -> Float[np.ndarray, "n 2"]:
+        """Where the middle of each of these parts (geoms) is in the image, (row, column), whose edges are at ±1."""
+        numbers = [number_of(self._model, part) for part in parts]
+        return place_in_image(self._model, self._data, self._number, self._size, self._data.geom_xpos[numbers])
+
+    def scatter(self, rng: np.random.Generator) -> Observation:
+        """Put the robot into any pose, moving anyhow, and look: eyes can be taught what the task seldom shows."""
+        scatter_joints(self._model, self._data, rng)
+        self._looking = True
+        return self._observe()
 
     def close(self) -> None:
         """Free the cameras and the simulator."""

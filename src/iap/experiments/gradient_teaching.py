@@ -1,0 +1,194 @@
+"""Eyes that are taught by gradients to tell where things are in the image, before anything is done with them.
+
+Robots in any pose, before many backgrounds: the simulator tells where in the image their parts are, and gradient
+descent moves eyes and high level towards a command that says the same. Where patches are kept by their scores and
+weighed by how far these lie above the least, what the eyes say changes smoothly with their parameters, so that there
+is a gradient to follow. In the image, rather than in the room: what a camera shows does not tell where the camera is.
+The simulator's state is needed for teaching alone: a taught policy sees images, as any other.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, UInt8
+
+from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
+from iap.experiments.returns import draw_seeds
+from iap.experiments.teaching import TEACHING, Taught, Told
+from iap.policies import CNN, MultiRank, Normaliser, PolicySpec, blocks, flatten, init
+from iap.policies.normaliser import CLIP
+from iap.policies.readout import scaled_centres
+from iap.policies.sights import show
+from iap.policies.sizes import layers_of
+
+SPREAD = 0.4  # standard deviation of each number of the command
+HELD_BACK = 0.1  # of the lessons, by which the eyes are judged
+FAR = 2.0  # errors beyond so many standard deviations count no more: eyes that see another thing pull no further
+OFTEN = 50  # steps from one word about progress to the next
+MOMENTUM, SQUARES, TINY = 0.9, 0.999, 1e-8  # Adam's
+
+Parts = dict[str, Array]
+Readout = Callable[[Parts, Array], Array]
+
+
+class Lessons(NamedTuple):
+    """What is seen of each image, and where things are in it, in units of the command."""
+
+    seen: UInt8[np.ndarray, "n H W C"]
+    places: Float[np.ndarray, "n s"]
+
+
+def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _share: None) -> Taught:
+    """A policy whose eyes, drawn at random, have been taught to tell places; and how well they did on new episodes."""
+    assert isinstance(config.teach, TeachByGradient)
+    lessons = collect(config, config.teach, tell_about)
+    cut = round((1 - HELD_BACK) * len(lessons.seen))
+    spec, wanted = config.policy, config.teach
+    theta = jnp.asarray(flatten(init(spec, config.seed)))
+    readout = readout_of(spec)
+    first = readout(_parts(spec, theta), jnp.asarray(lessons.seen[:500]))
+    normaliser = Normaliser.of(np.asarray(first))
+    command = command_of(spec, readout, normaliser)
+
+    def explained(theta: Array) -> float:
+        told = [
+            command(theta, jnp.asarray(seen))
+            for seen in np.array_split(lessons.seen[cut:], max(1, len(lessons.seen) // 1000))
+        ]
+        left = np.concatenate(told) - lessons.places[cut:]
+        return float(1 - np.square(left).sum() / np.square(lessons.places[cut:]).sum())
+
+    drawn = explained(theta)
+    step = _descent(command, wanted)
+    rng = np.random.default_rng(draw_seeds(config.seed, TEACHING + 1, 1))
+    moments = jnp.zeros_like(theta), jnp.zeros_like(theta)
+    for i in range(wanted.steps):
+        chosen = rng.integers(cut, size=wanted.batch)
+        theta, moments = step(theta, moments, i, lessons.seen[chosen], lessons.places[chosen])
+        if (i + 1) % OFTEN == 0:
+            tell_about(f"teaching eyes, R² {explained(theta):.2f}", (i + 1) / wanted.steps)
+    return Taught(np.asarray(theta), normaliser, drawn, explained(theta))
+
+
+def collect(config: TrainConfig, wanted: TeachByGradient, tell_about: Told) -> Lessons:
+    """Robots in random poses before the backgrounds of training, and where their parts are."""
+    env: Any = config.env.make()
+    rng = np.random.default_rng(draw_seeds(config.seed, TEACHING, 1))
+    seeds = draw_seeds(config.seed, TEACHING, 1 + -(-wanted.lessons // wanted.an_episode))[1:]
+    seen, places = [], []
+    try:
+        if not hasattr(env.unwrapped, "scatter"):
+            raise ValueError(f"{config.env.id} cannot teach: it has no scatter() and places()")
+        for number, seed in enumerate(seeds):
+            tell_about("looking at random poses", number / len(seeds))
+            env.reset(seed=TRAINING_SEEDS + seed)
+            for _ in range(wanted.an_episode):
+                image = env.unwrapped.scatter(rng)["image"]
+                seen.append(show(config.policy.sees, image, image))
+                places.append(env.unwrapped.places(wanted.parts).ravel())
+    finally:
+        env.close()
+    told = np.array(places[: wanted.lessons])
+    spread = np.where(told.std(axis=0) > 1e-6, told.std(axis=0), 1.0)  # noqa: PLR2004
+    return Lessons(np.array(seen[: wanted.lessons]), (SPREAD * (told - told.mean(axis=0)) / spread).astype(np.float32))
+
+
+def command_of(spec: PolicySpec, readout: Readout, normaliser: Normaliser) -> Callable[[Array, Array], Array]:
+    """θ and images → commands, as the policy itself gives them."""
+    mean, scale, _ = (jnp.asarray(part, jnp.float32) for part in normaliser.folded)
+
+    def command(theta: Array, seen: Array) -> Array:
+        parts = _parts(spec, theta)
+        x = jnp.clip((readout(parts, seen) - mean) * scale, -CLIP, CLIP)
+        for layer in sorted({name.rpartition(".")[0] for name in parts if name.startswith("controller")}, key=_in_turn):
+            x = jnp.tanh(x @ parts[f"{layer}.weight"].T + parts[f"{layer}.bias"])
+        return x[:, :-1]  # the last number says how long to hold
+
+    return jax.jit(command)
+
+
+def readout_of(spec: PolicySpec) -> Readout:
+    """Images as they are seen → readouts: the same mathematics as the policy's own, with gradients."""
+    if isinstance(spec.vision, CNN):
+        return _convolve(spec.vision, spec.seen_shape)
+    assert isinstance(spec.vision, MultiRank)
+    vision, channels = spec.vision, spec.seen_shape[2]
+    row, column = (jnp.asarray(axis) for axis in scaled_centres(vision, spec.seen_shape).T)
+    moments = jnp.stack([jnp.ones_like(row), row, column, row * row, row * column, column * column], axis=1)
+
+    def readout(parts: Parts, seen: Array) -> Array:
+        queries, keys = (
+            jax.nn.relu(
+                _filter(_pixels(seen), parts[f"vision.{side}.weight"], vision.patch, vision.stride, channels)
+                + parts[f"vision.{side}.bias"]
+            ).reshape(len(seen), -1, vision.d)
+            for side in ("query", "key")
+        )
+        heads = queries.mean(axis=1)[:, None] * parts["vision.gains"]
+        scores = jnp.einsum("nld,nhd->nhl", keys, heads)
+        kept = jax.lax.top_k(scores, vision.keep)[0]
+        least, most = kept[..., -1:], kept[..., :1]
+        shares = jax.nn.relu(scores - least) / jnp.maximum(most - least, 1e-12)
+        sums = shares**2 @ moments
+        mass, y, x, yy, yx, xx = jnp.moveaxis(sums / jnp.maximum(sums[..., :1], 1e-12), -1, 0)
+        told = [y, x, yy - y * y, yx - y * x, xx - x * x, mass * sums[..., 0] / vision.keep]
+        return jnp.stack(told, axis=-1).reshape(len(seen), -1)
+
+    return jax.jit(readout)
+
+
+def _convolve(vision: CNN, seen_shape: tuple[int, int, int]) -> Readout:
+    layers = layers_of(vision, seen_shape)
+
+    def readout(parts: Parts, seen: Array) -> Array:
+        x = _pixels(seen)
+        for i, (_, size, stride) in enumerate(layers):
+            name = f"vision.layers.{i}"
+            x = jax.nn.relu(_filter(x, parts[f"{name}.weight"], size, stride, x.shape[3]) + parts[f"{name}.bias"])
+        return x.reshape(len(seen), -1)
+
+    return jax.jit(readout)
+
+
+def _pixels(seen: Array) -> Array:
+    return seen.astype(jnp.float32) / 255 - 0.5
+
+
+def _filter(x: Array, weight: Array, patch: int, stride: int, channels: int) -> Array:
+    """Patches × weights, as a convolution: many times faster here than cutting the patches out."""
+    kernel = weight.T.reshape(patch, patch, channels, -1)
+    return jax.lax.conv_general_dilated(
+        x, kernel, (stride, stride), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+
+
+def _parts(spec: PolicySpec, theta: Array) -> Parts:
+    """θ's arrays by part and name."""
+    return {f"{b.part}.{b.name}": theta[b.start : b.stop].reshape(b.shape) for b in blocks(spec)}
+
+
+def _in_turn(layer: str) -> tuple[bool, str]:
+    return layer.endswith("output"), layer
+
+
+def _descent(command: Callable[[Array, Array], Array], wanted: TeachByGradient) -> Callable[..., Any]:
+    """A step of Adam, whose length falls from `rate` to 0 along a cosine."""
+
+    def loss(theta: Array, seen: Array, places: Array) -> Array:
+        errors = (command(theta, seen) - places) / SPREAD
+        return jnp.mean(jnp.minimum(errors**2, FAR**2))
+
+    @jax.jit
+    def step(theta: Array, moments: tuple[Array, Array], i: int, seen: Array, places: Array) -> tuple[Array, Any]:
+        gradient = jax.grad(loss)(theta, seen, places)
+        gradient /= jnp.maximum(1.0, jnp.linalg.norm(gradient))
+        first = MOMENTUM * moments[0] + (1 - MOMENTUM) * gradient
+        second = SQUARES * moments[1] + (1 - SQUARES) * gradient**2
+        rate = wanted.rate * 0.5 * (1 + jnp.cos(jnp.pi * i / wanted.steps))
+        size = jnp.sqrt(second / (1 - SQUARES ** (i + 1))) + TINY
+        return theta - rate * first / (1 - MOMENTUM ** (i + 1)) / size, (first, second)
+
+    return step
