@@ -14,9 +14,11 @@ from iap.policies import (
     Blind,
     ExactRank,
     Linear,
+    MultiRank,
     Normaliser,
     Policy,
     PolicySpec,
+    Products,
     Rank,
     Trans,
     TwoLevel,
@@ -27,7 +29,7 @@ from iap.policies import (
 VALUES = ["pixels", "centres", "projection"]
 KERNELS = st.sampled_from([ReLU(), Softmax(projections=5), Softmax("hyperbolic", 4), Softmax("favor++", 4)])
 POSITIONS = st.sampled_from([Positions(), Positions("concat", channels=3), Positions("none")])
-CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3)])
+CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3), Products()])
 
 
 def patches() -> dict[str, Any]:
@@ -61,6 +63,7 @@ def visions() -> st.SearchStrategy:
     sizes = {"rows": st.integers(1, 3), "width": st.integers(2, 3)}
     return st.one_of(
         ranks(),
+        st.builds(MultiRank, keep=st.integers(1, 4), heads=st.integers(1, 3), **patches()),
         st.builds(Trans, kernel=KERNELS, positions=POSITIONS, **patches(), **flags, **sizes),
         st.builds(ExactRank, keep=st.integers(1, 4), linear=st.booleans(), kernel=KERNELS, **patches()),
         st.sampled_from([CNN(), CNN(((2, 3, 2), (3, 2, 1))), Blind()]),
@@ -71,7 +74,9 @@ def visions() -> st.SearchStrategy:
 def specs(draw: DrawFn) -> PolicySpec:
     """Any policy of a small image."""
     vision = draw(visions())
-    level = draw(st.sampled_from([None, TwoLevel(), TwoLevel(latent=1, longest_hold=3, low=MLP((2,)))]))
+    level = draw(
+        st.sampled_from([None, TwoLevel(), TwoLevel(latent=1, longest_hold=3, low=MLP((2,))), TwoLevel(low=Products())])
+    )
     return PolicySpec(
         image_shape=(draw(st.integers(8, 11)), draw(st.integers(8, 11)), draw(st.sampled_from([1, 3]))),
         sensors=draw(st.integers(0, 3)),

@@ -36,12 +36,11 @@ def place_in_image(
 def scatter_joints(model: Any, data: Any, rng: np.random.Generator) -> None:
     """Hinges and slides anywhere within their limits, all of them moving; other joints stay as they are."""
     mujoco = load_mujoco()
-    joints = mujoco.mjtJoint
+    hinge, slide = mujoco.mjtJoint.mjJNT_HINGE.value, mujoco.mjtJoint.mjJNT_SLIDE.value
     for joint in range(model.njnt):
-        kind = model.jnt_type[joint]
-        if kind not in (joints.mjJNT_HINGE, joints.mjJNT_SLIDE):
+        if model.jnt_type[joint] not in (hinge, slide):
             continue
-        turns = kind == joints.mjJNT_HINGE
+        turns = model.jnt_type[joint] == hinge
         free = math.pi if turns else FREE_SLIDE_M
         low, high = model.jnt_range[joint] if model.jnt_limited[joint] else (-free, free)
         data.qpos[model.jnt_qposadr[joint]] = rng.uniform(low, high)

@@ -1,0 +1,104 @@
+"""Eyes that are taught by gradients tell where things are in the image."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from iap.evolution import CMAES
+from iap.experiments.config import Scales, TeachByGradient, TrainConfig, config_from_json, config_to_json
+from iap.experiments.gradient_teaching import collect, command_of, readout_of, teach_by_gradient
+from iap.experiments.run_directory import RunDirectory
+from iap.experiments.train import train
+from iap.policies import CNN, MLP, Linear, MultiRank, Normaliser, Policy, PolicySpec, Products, Rank, TwoLevel
+from iap.policies.parameters import flatten, init, unflatten
+from iap.rollouts import EnvSpec, InlinePool
+
+REACHER = TrainConfig(
+    env=EnvSpec.of("iap/reacher-easy-v0", size=(24, 24)),
+    policy=PolicySpec(
+        (24, 24, 3),
+        sensors=0,
+        actions=2,
+        vision=MultiRank(patch=3, stride=1, d=4, heads=2, keep=12),
+        controller=MLP((6,)),
+        sees=("contrast",),
+        level=TwoLevel(latent=2, longest_hold=1, low=Products(), senses=False),
+    ),
+    strategy=CMAES(population=4),
+    scales=Scales(vision=0, controller=0, low=1),
+    iterations=1,
+    episodes=1,
+    max_steps=5,
+    teach=TeachByGradient(("target",), lessons=800, steps=200, batch=32),
+    keep_statistics=True,
+    evaluate_episodes=2,
+)
+CONVOLVING = replace(REACHER, policy=replace(REACHER.policy, vision=CNN(((3, 4, 2), (2, 3, 2))), controller=Linear()))
+
+
+@pytest.fixture(scope="module")
+def taught():
+    return teach_by_gradient(REACHER)
+
+
+def test_taught_eyes_tell_what_drawn_ones_do_not(taught):
+    assert taught.drawn < 0.1
+    assert taught.taught > 0.5
+
+
+@pytest.mark.parametrize("config", [REACHER, CONVOLVING])
+def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
+    spec, theta = config.policy, flatten(init(config.policy, 1))
+    normaliser = Normaliser.of(np.random.default_rng(0).normal(0, 0.3, (20, spec.inputs_size)))
+    policy = Policy(spec, unflatten(spec, theta), normaliser)
+    env = config.env.make()
+    env.reset(seed=3)
+    images = [env.unwrapped.scatter(np.random.default_rng(i))["image"].copy() for i in range(5)]
+    env.close()
+    own = [policy.act(policy.begin(), {"image": i, "sensors": np.zeros(0, np.float32)})[1].latent for i in images]
+    lessons = collect(replace(config, seed=2), replace(config.teach, lessons=100), lambda _what, _share: None)
+    assert lessons.seen.shape == (100, *spec.seen_shape)
+    from iap.policies.sights import show
+
+    seen = np.stack([show(spec.sees, image, image) for image in images])
+    command = command_of(spec, readout_of(spec), normaliser)
+    np.testing.assert_allclose(command(jnp.asarray(theta), jnp.asarray(seen)), own, atol=1e-4)
+
+
+def test_evolution_starts_from_the_taught_policy_and_leaves_its_eyes(taught, tmp_path):
+    config = replace(REACHER, teach=replace(REACHER.teach, lessons=100, steps=3))
+    with InlinePool(config.job) as pool:
+        progress = train(config, pool, RunDirectory.create(tmp_path / "run", config))
+    assert progress.begun is not None
+    assert set(progress.begun["taught"]) >= {"r2_drawn", "r2_taught"}
+
+
+def test_a_config_that_teaches_by_gradient_survives_its_file():
+    assert config_from_json(config_to_json(REACHER)) == REACHER
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (replace(REACHER.policy, vision=Rank(keep=4)), "MultiRank or CNN"),
+        (replace(REACHER.policy, level=TwoLevel(latent=3, longest_hold=1)), r"level.latent 2"),
+        (replace(REACHER.policy, level=None), "two levels"),
+        (replace(REACHER.policy, frames=2), "one frame"),
+    ],
+)
+def test_a_policy_that_cannot_be_taught_so_is_refused(policy, why):
+    with pytest.raises(ValueError, match=why):
+        replace(REACHER, policy=policy)
+
+
+@pytest.mark.parametrize("wrong", [{"parts": ()}, {"rate": 0.0}, {"lessons": 3}, {"steps": 0}])
+def test_teaching_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"teach.{next(iter(wrong))}"):
+        replace(REACHER.teach, **wrong)
+
+
+def test_an_environment_that_cannot_scatter_is_refused():
+    with pytest.raises(ValueError, match="iap/Seek-v0 cannot teach"):
+        teach_by_gradient(replace(REACHER, env=EnvSpec.of("iap/Seek-v0")))
