@@ -22,7 +22,7 @@ def seen_by(name: str, vision: Vision | None) -> TrainConfig:
         return config
     if config.teach is not None and isinstance(vision, Blind):
         config = replace(config, teach=None, keep_statistics=False)
-    if vision is NET and config.policy.image_shape[0] < 100:  # noqa: PLR2004
+    if vision is NET and config.policy.image_shape[0] < 100:
         vision = SMALL_NET
     return replace(config, policy=replace(config.policy, vision=vision))
 

@@ -8,11 +8,12 @@ import pytest
 
 from iap.evolution import CMAES
 from iap.experiments.config import Scales, TeachByGradient, TrainConfig, config_from_json, config_to_json
-from iap.experiments.gradient_teaching import collect, command_of, readout_of, teach_by_gradient
+from iap.experiments.gradient_teaching import collect, command_of, eyes_of, teach_by_gradient
 from iap.experiments.run_directory import RunDirectory
 from iap.experiments.train import train
 from iap.policies import CNN, MLP, Linear, MultiRank, Normaliser, Policy, PolicySpec, Products, Rank, TwoLevel
 from iap.policies.parameters import flatten, init, unflatten
+from iap.policies.sights import show
 from iap.rollouts import EnvSpec, InlinePool
 
 REACHER = TrainConfig(
@@ -60,11 +61,10 @@ def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     own = [policy.act(policy.begin(), {"image": i, "sensors": np.zeros(0, np.float32)})[1].latent for i in images]
     lessons = collect(replace(config, seed=2), replace(config.teach, lessons=100), lambda _what, _share: None)
     assert lessons.seen.shape == (100, *spec.seen_shape)
-    from iap.policies.sights import show
-
     seen = np.stack([show(spec.sees, image, image) for image in images])
-    command = command_of(spec, readout_of(spec), normaliser)
-    np.testing.assert_allclose(command(jnp.asarray(theta), jnp.asarray(seen)), own, atol=1e-4)
+    eyes = eyes_of(spec)
+    command = command_of(spec, eyes, normaliser)
+    np.testing.assert_allclose(command(jnp.asarray(theta), eyes.cut(seen)), own, atol=1e-4)
 
 
 def test_evolution_starts_from_the_taught_policy_and_leaves_its_eyes(taught, tmp_path):

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, UInt8
 
+from iap.attention.patches import extract
 from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Taught, Told
@@ -27,11 +28,24 @@ from iap.policies.sizes import layers_of
 SPREAD = 0.4  # standard deviation of each number of the command
 HELD_BACK = 0.1  # of the lessons, by which the eyes are judged
 FAR = 2.0  # errors beyond so many standard deviations count no more: eyes that see another thing pull no further
-OFTEN = 50  # steps from one word about progress to the next
+SOME = 256  # lessons at a time, where there is no hurry
+OFTEN = 100  # steps from one word about progress to the next
 MOMENTUM, SQUARES, TINY = 0.9, 0.999, 1e-8  # Adam's
+NOTHING = 1e-12  # instead of 0 where that would divide
 
 Parts = dict[str, Array]
-Readout = Callable[[Parts, Array], Array]
+
+
+class Eyes(NamedTuple):
+    """Images as they are seen → readouts, with gradients: the same mathematics as the policy's own.
+
+    Attributes:
+        cut: images → what `read` takes, without gradients.
+        read: θ's arrays, and what was cut → readouts.
+    """
+
+    cut: Callable[[np.ndarray], np.ndarray]
+    read: Callable[[Parts, Array], Array]
 
 
 class Lessons(NamedTuple):
@@ -47,19 +61,15 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
     lessons = collect(config, config.teach, tell_about)
     cut = round((1 - HELD_BACK) * len(lessons.seen))
     spec, wanted = config.policy, config.teach
-    theta = jnp.asarray(flatten(init(spec, config.seed)))
-    readout = readout_of(spec)
-    first = readout(_parts(spec, theta), jnp.asarray(lessons.seen[:500]))
+    theta, eyes = jnp.asarray(flatten(init(spec, config.seed))), eyes_of(spec)
+    first = eyes.read(parts_of(spec, theta), eyes.cut(lessons.seen[:SOME]))
     normaliser = Normaliser.of(np.asarray(first))
-    command = command_of(spec, readout, normaliser)
+    command = command_of(spec, eyes, normaliser)
 
     def explained(theta: Array) -> float:
-        told = [
-            command(theta, jnp.asarray(seen))
-            for seen in np.array_split(lessons.seen[cut:], max(1, len(lessons.seen) // 1000))
-        ]
-        left = np.concatenate(told) - lessons.places[cut:]
-        return float(1 - np.square(left).sum() / np.square(lessons.places[cut:]).sum())
+        seen, places = lessons.seen[cut:], lessons.places[cut:]
+        told = [command(theta, eyes.cut(some)) for some in np.array_split(seen, -(-len(seen) // SOME))]
+        return float(1 - np.square(np.concatenate(told) - places).sum() / np.square(places).sum())
 
     drawn = explained(theta)
     step = _descent(command, wanted)
@@ -67,7 +77,7 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
     moments = jnp.zeros_like(theta), jnp.zeros_like(theta)
     for i in range(wanted.steps):
         chosen = rng.integers(cut, size=wanted.batch)
-        theta, moments = step(theta, moments, i, lessons.seen[chosen], lessons.places[chosen])
+        theta, moments = step(theta, moments, i, eyes.cut(lessons.seen[chosen]), lessons.places[chosen])
         if (i + 1) % OFTEN == 0:
             tell_about(f"teaching eyes, R² {explained(theta):.2f}", (i + 1) / wanted.steps)
     return Taught(np.asarray(theta), normaliser, drawn, explained(theta))
@@ -96,13 +106,13 @@ def collect(config: TrainConfig, wanted: TeachByGradient, tell_about: Told) -> L
     return Lessons(np.array(seen[: wanted.lessons]), (SPREAD * (told - told.mean(axis=0)) / spread).astype(np.float32))
 
 
-def command_of(spec: PolicySpec, readout: Readout, normaliser: Normaliser) -> Callable[[Array, Array], Array]:
-    """θ and images → commands, as the policy itself gives them."""
+def command_of(spec: PolicySpec, eyes: Eyes, normaliser: Normaliser) -> Callable[[Array, Array], Array]:
+    """θ and what the eyes have cut → commands, as the policy itself gives them."""
     mean, scale, _ = (jnp.asarray(part, jnp.float32) for part in normaliser.folded)
 
     def command(theta: Array, seen: Array) -> Array:
-        parts = _parts(spec, theta)
-        x = jnp.clip((readout(parts, seen) - mean) * scale, -CLIP, CLIP)
+        parts = parts_of(spec, theta)
+        x = jnp.clip((eyes.read(parts, seen) - mean) * scale, -CLIP, CLIP)
         for layer in sorted({name.rpartition(".")[0] for name in parts if name.startswith("controller")}, key=_in_turn):
             x = jnp.tanh(x @ parts[f"{layer}.weight"].T + parts[f"{layer}.bias"])
         return x[:, :-1]  # the last number says how long to hold
@@ -110,62 +120,58 @@ def command_of(spec: PolicySpec, readout: Readout, normaliser: Normaliser) -> Ca
     return jax.jit(command)
 
 
-def readout_of(spec: PolicySpec) -> Readout:
-    """Images as they are seen → readouts: the same mathematics as the policy's own, with gradients."""
+def eyes_of(spec: PolicySpec) -> Eyes:
+    """The eyes of a policy."""
     if isinstance(spec.vision, CNN):
-        return _convolve(spec.vision, spec.seen_shape)
+        return _convolving_eyes(spec.vision, spec.seen_shape)
     assert isinstance(spec.vision, MultiRank)
-    vision, channels = spec.vision, spec.seen_shape[2]
-    row, column = (jnp.asarray(axis) for axis in scaled_centres(vision, spec.seen_shape).T)
-    moments = jnp.stack([jnp.ones_like(row), row, column, row * row, row * column, column * column], axis=1)
+    return _ranking_eyes(spec.vision, spec.seen_shape)
 
-    def readout(parts: Parts, seen: Array) -> Array:
-        queries, keys = (
-            jax.nn.relu(
-                _filter(_pixels(seen), parts[f"vision.{side}.weight"], vision.patch, vision.stride, channels)
-                + parts[f"vision.{side}.bias"]
-            ).reshape(len(seen), -1, vision.d)
-            for side in ("query", "key")
-        )
+
+def _ranking_eyes(vision: MultiRank, seen_shape: tuple[int, int, int]) -> Eyes:
+    row, column = scaled_centres(vision, seen_shape).T
+    moments = np.stack([np.ones_like(row), row, column, row * row, row * column, column * column], axis=1)
+
+    def read(parts: Parts, tokens: Array) -> Array:
+        sides = [parts[f"vision.{side}.{what}"] for what in ("weight", "bias") for side in ("query", "key")]
+        weights, biases = jnp.concatenate(sides[:2]), jnp.concatenate(sides[2:])
+        features = jax.nn.relu(_pixels(tokens) @ weights.T + biases)
+        queries, keys = features[..., : vision.d], features[..., vision.d :]
         heads = queries.mean(axis=1)[:, None] * parts["vision.gains"]
         scores = jnp.einsum("nld,nhd->nhl", keys, heads)
         kept = jax.lax.top_k(scores, vision.keep)[0]
         least, most = kept[..., -1:], kept[..., :1]
-        shares = jax.nn.relu(scores - least) / jnp.maximum(most - least, 1e-12)
+        shares = jax.nn.relu(scores - least) / jnp.maximum(most - least, NOTHING)
         sums = shares**2 @ moments
-        mass, y, x, yy, yx, xx = jnp.moveaxis(sums / jnp.maximum(sums[..., :1], 1e-12), -1, 0)
-        told = [y, x, yy - y * y, yx - y * x, xx - x * x, mass * sums[..., 0] / vision.keep]
-        return jnp.stack(told, axis=-1).reshape(len(seen), -1)
+        total = jnp.maximum(sums[..., 0], NOTHING)
+        y, x, yy, yx, xx = jnp.moveaxis(sums[..., 1:], -1, 0) / total
+        told = [y, x, yy - y * y, yx - y * x, xx - x * x, total / vision.keep]
+        return jnp.stack(told, axis=-1).reshape(len(tokens), -1)
 
-    return jax.jit(readout)
+    return Eyes(lambda seen: extract(seen, vision.patch, vision.stride), jax.jit(read))
 
 
-def _convolve(vision: CNN, seen_shape: tuple[int, int, int]) -> Readout:
+def _convolving_eyes(vision: CNN, seen_shape: tuple[int, int, int]) -> Eyes:
     layers = layers_of(vision, seen_shape)
 
-    def readout(parts: Parts, seen: Array) -> Array:
+    def read(parts: Parts, seen: Array) -> Array:
         x = _pixels(seen)
-        for i, (_, size, stride) in enumerate(layers):
-            name = f"vision.layers.{i}"
-            x = jax.nn.relu(_filter(x, parts[f"{name}.weight"], size, stride, x.shape[3]) + parts[f"{name}.bias"])
+        for i, (filters, size, stride) in enumerate(layers):
+            kernel = parts[f"vision.layers.{i}.weight"].T.reshape(size, size, -1, filters)
+            x = jax.lax.conv_general_dilated(
+                x, kernel, (stride, stride), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+            )
+            x = jax.nn.relu(x + parts[f"vision.layers.{i}.bias"])
         return x.reshape(len(seen), -1)
 
-    return jax.jit(readout)
+    return Eyes(lambda seen: seen, jax.jit(read))
 
 
 def _pixels(seen: Array) -> Array:
     return seen.astype(jnp.float32) / 255 - 0.5
 
 
-def _filter(x: Array, weight: Array, patch: int, stride: int, channels: int) -> Array:
-    """Patches × weights, as a convolution: many times faster here than cutting the patches out."""
-    kernel = weight.T.reshape(patch, patch, channels, -1)
-    return jax.lax.conv_general_dilated(
-        x, kernel, (stride, stride), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-
-
-def _parts(spec: PolicySpec, theta: Array) -> Parts:
+def parts_of(spec: PolicySpec, theta: Array) -> Parts:
     """θ's arrays by part and name."""
     return {f"{b.part}.{b.name}": theta[b.start : b.stop].reshape(b.shape) for b in blocks(spec)}
 
