@@ -45,5 +45,6 @@ PLAIN = {f"{task}-plain{eyes}": seen_by(task, EYES[eyes]) for task, eyes in FIRS
 STARTS_FROM = {f"{task}{eyes}": f"{task}-plain{eyes}" for task, eyes in FIRST_PLAIN}
 NATIVE = {f"{task}-native": native(f"{task}-distracted") for task in ("ball_in_cup-catch", "cartpole-swingup")}
 TAUGHT = {f"cheetah-run-taught{eyes}": seen_by("cheetah-run-taught", EYES[eyes]) for eyes in EYES}
-ARMS = PLAIN | DISTRACTED | TAUGHT | NATIVE
+TOLD = {name: config for name, config in SUITE_PRESETS.items() if name.endswith("-told")}
+ARMS = TOLD | PLAIN | DISTRACTED | TAUGHT | NATIVE
 CHOSEN = {task: task for task in TASKS} | {"cheetah-run": "cheetah-run-taught"}  # the arm that stands for a task

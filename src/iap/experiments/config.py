@@ -73,6 +73,8 @@ class TeachByGradient:
         steps: of gradient descent.
         batch: how many lessons in each.
         rate: how far a step goes at first; it falls to 0.
+        low_from: a blind policy that was trained on being `told` these parts (a file, a run's folder, or zoo:NAME): its
+            controller becomes the low level, and the command is in its units. None for a low level as it is drawn.
     """
 
     parts: tuple[str, ...]
@@ -81,6 +83,7 @@ class TeachByGradient:
     steps: int = 1_000
     batch: int = 64
     rate: float = 0.01
+    low_from: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, tuple) or not self.parts or not all(isinstance(x, str) for x in self.parts):

@@ -17,9 +17,11 @@ from jaxtyping import Array, Float, UInt8
 
 from iap.attention.patches import extract
 from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
+from iap.experiments.evaluate import find_policy
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Taught, Told
-from iap.policies import CNN, MultiRank, Normaliser, PolicySpec, blocks, flatten, init
+from iap.policies import CNN, Blind, MultiRank, Normaliser, PolicySpec, Products, blocks, flatten, init
+from iap.policies.files import PolicyFile
 from iap.policies.normaliser import CLIP
 from iap.policies.readout import scaled_centres
 from iap.policies.sights import show
@@ -58,7 +60,8 @@ class Lessons(NamedTuple):
 def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _share: None) -> Taught:
     """A policy whose eyes, drawn at random, have been taught to tell places; and how well they did on new episodes."""
     assert isinstance(config.teach, TeachByGradient)
-    lessons = collect(config, config.teach, tell_about)
+    told = _told_policy(config, config.teach)
+    lessons = collect(config, config.teach, tell_about, None if told is None else told.normaliser)
     cut = round((1 - HELD_BACK) * len(lessons.seen))
     spec, wanted = config.policy, config.teach
     theta, eyes = jnp.asarray(flatten(init(spec, config.seed))), eyes_of(spec)
@@ -80,10 +83,10 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
         theta, moments = step(theta, moments, i, eyes.cut(lessons.seen[chosen]), lessons.places[chosen])
         if (i + 1) % OFTEN == 0:
             tell_about(f"teaching eyes, R² {explained(theta):.2f}", (i + 1) / wanted.steps)
-    return Taught(np.asarray(theta), normaliser, drawn, explained(theta))
+    return Taught(_with_low_level(spec, np.array(theta), told), normaliser, drawn, explained(theta))
 
 
-def collect(config: TrainConfig, wanted: TeachByGradient, tell_about: Told) -> Lessons:
+def collect(config: TrainConfig, wanted: TeachByGradient, tell_about: Told, units: Normaliser | None = None) -> Lessons:
     """Robots in random poses before the backgrounds of training, and where their parts are."""
     env: Any = config.env.make()
     rng = np.random.default_rng(draw_seeds(config.seed, TEACHING, 1))
@@ -101,9 +104,38 @@ def collect(config: TrainConfig, wanted: TeachByGradient, tell_about: Told) -> L
                 places.append(env.unwrapped.places(wanted.parts).ravel())
     finally:
         env.close()
-    told = np.array(places[: wanted.lessons])
-    spread = np.where(told.std(axis=0) > 1e-6, told.std(axis=0), 1.0)  # noqa: PLR2004
-    return Lessons(np.array(seen[: wanted.lessons]), (SPREAD * (told - told.mean(axis=0)) / spread).astype(np.float32))
+    told = np.array(places[: wanted.lessons], np.float32)
+    mean, scale, _ = (units or Normaliser.of(told)).folded
+    return Lessons(np.array(seen[: wanted.lessons]), (SPREAD * (told - mean) * scale).astype(np.float32))
+
+
+def _told_policy(config: TrainConfig, wanted: TeachByGradient) -> PolicyFile | None:
+    """The policy whose controller is to be the low level, once that is known to fit."""
+    if wanted.low_from is None:
+        return None
+    policy, _ = find_policy(wanted.low_from)
+    assert config.policy.level is not None
+    sizes = policy.spec.sensors, policy.spec.actions, policy.spec.controller
+    fits = sizes == (config.policy.level.latent, config.policy.actions, config.policy.level.low)
+    if not fits or not isinstance(policy.spec.vision, Blind) or not isinstance(policy.spec.controller, Products):
+        raise ValueError(
+            f"teach.low_from must be a blind policy with {config.policy.level.latent} sensors and the controller "
+            f"{config.policy.level.low}, which {wanted.low_from} is not"
+        )
+    return policy
+
+
+def _with_low_level(spec: PolicySpec, theta: np.ndarray, told: PolicyFile | None) -> np.ndarray:
+    """θ with the controller of another policy as its low level, whose numbers are `SPREAD` times as large here."""
+    if told is None:
+        return theta
+    rest = [block for block in blocks(spec) if block.part == "low"]
+    bias, weight = (told.theta[block.start : block.stop].reshape(block.shape) for block in blocks(told.spec))
+    singles = told.spec.sensors * (1 + told.spec.controller.changes)
+    weight = weight / np.where(np.arange(weight.shape[1]) < singles, SPREAD, SPREAD**2)
+    for block, array in zip(rest, (bias, weight), strict=True):
+        theta[block.start : block.stop] = array.ravel()
+    return theta
 
 
 def command_of(spec: PolicySpec, eyes: Eyes, normaliser: Normaliser) -> Callable[[Array, Array], Array]:

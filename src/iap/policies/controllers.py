@@ -25,16 +25,20 @@ class Feedforward:
 
 
 class Multiplied:
-    """A layer on the numbers and their products, followed by tanh."""
+    """A layer on the numbers and their products, followed by tanh; its memory is the last numbers, if they count."""
 
     begin = NO_MEMORY
 
-    def __init__(self, params: LayersParams) -> None:
+    def __init__(self, params: LayersParams, changes: bool) -> None:
         [self._layer] = [_own(layer) for layer in params.layers]
+        self._changes = changes
 
     def __call__(self, x: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The outputs, and the memory, which is none."""
-        return tanh_layer(*self._layer, with_products(x)), hidden
+        """The outputs, and the memory."""
+        if not self._changes:
+            return tanh_layer(*self._layer, with_products(x)), hidden
+        last = hidden[0] if hidden.size else x
+        return tanh_layer(*self._layer, with_products(np.concatenate([x, x - last]))), x[None]
 
 
 class Recurrent:
@@ -60,7 +64,7 @@ def controller_of(spec: Controller, params: LayersParams | LSTMParams) -> Feedfo
     """The controller of a spec, with these parameters."""
     if isinstance(params, LSTMParams):
         return Recurrent(params)
-    return Multiplied(params) if isinstance(spec, Products) else Feedforward(params)
+    return Multiplied(params, spec.changes) if isinstance(spec, Products) else Feedforward(params)
 
 
 def _own(layer: Affine) -> tuple[np.ndarray, np.ndarray]:

@@ -59,7 +59,8 @@ class TwoLevels:
         if hold == 0:
             outputs, hidden = self._high(inputs[: self._high_inputs_size], hidden)
             latent, hold = command_of(outputs, self._longest_hold)
-        action, _ = self._low(np.concatenate([latent, inputs[self._features_size :]]), NO_MEMORY)
+        before = state.latent[None] if state.looks else NO_MEMORY
+        action, _ = self._low(np.concatenate([latent, inputs[self._features_size :]]), before)
         return Decision(action, hidden, latent, hold - 1)
 
 

@@ -201,8 +201,8 @@ def _controller(
             sizes = (inputs, *hidden)
             layers = [_affine(make, f"hidden.{i}", sizes[i], units) for i, units in enumerate(hidden)]
             return LayersParams((*layers, _affine(make, "output", hidden[-1], outputs, gain=OUTPUT_GAIN)))
-        case Products():
-            return LayersParams((_affine(make, "output", products_size(inputs), outputs, gain=OUTPUT_GAIN),))
+        case Products(changes=changes):
+            return LayersParams((_affine(make, "output", products_size(inputs, changes), outputs, gain=OUTPUT_GAIN),))
         case LSTM(units=units):
             return LSTMParams(
                 bias_hh=make("bias_hh", (4 * units,), 0.0),

@@ -75,7 +75,17 @@ class LSTM:
 
 @dataclass(frozen=True)
 class Products:
-    """One layer, on the numbers and on all their products: how to turn may depend on where a thing is times how."""
+    """One layer, on the numbers and the products of each two of them: a force may be one of place times place.
+
+    Attributes:
+        changes: whether by how much each number has changed since the last step counts among the numbers; as a low
+            level it then acts on the command alone.
+    """
+
+    changes: bool = False
+
+    def __post_init__(self) -> None:
+        require_flags(self, "changes")
 
 
 Controller = Linear | MLP | LSTM | Products
@@ -187,6 +197,8 @@ class PolicySpec:
             raise ValueError(f"keys_every must be 1 unless vision is Rank, not {self.keys_every}")
         if self.level is not None and self.look_every > 1:
             raise ValueError(f"look_every must be 1 with two levels, which choose when to look, not {self.look_every}")
+        if self.level is not None and self.level.low == Products(changes=True) and self.sensors:
+            raise ValueError(f"sensors must be 0 with a low level of changes, not {self.sensors}")
         require_fit(self.vision, self.seen_shape)
 
     @property

@@ -23,6 +23,13 @@ def number_of(model: Any, part: str) -> int:
     return number
 
 
+def require_error(error: float) -> float:
+    """Refuse what is no standard deviation of places."""
+    if not 0 <= error <= 1:
+        raise ValueError(f"told_error must be between 0 and 1, half of the image's side, not {error!r}")
+    return float(error)
+
+
 def place_in_image(
     model: Any, data: Any, camera: int, size: tuple[int, int], points: Float[np.ndarray, "n 3"]
 ) -> Float[np.ndarray, "n 2"]:

@@ -13,7 +13,7 @@ from iap.attention.arrays import require_count
 from iap.envs.observations import Observation, observation_space, require_size
 from iap.envs.suite.distractions import KINDS, distractions_of
 from iap.envs.suite.frames import CAMERA, LONGEST_SIDE
-from iap.envs.suite.landmarks import number_of, place_in_image, scatter_joints
+from iap.envs.suite.landmarks import number_of, place_in_image, require_error, scatter_joints
 from iap.envs.suite.loading import loaded
 from iap.envs.suite.rewards import reward_of
 from iap.envs.suite.sources import PROCEDURAL, Split
@@ -26,6 +26,7 @@ PICTURE_SIDE = 400  # at least, of the longer side
 PLANE = 0  # MuJoCo's geom type of a floor
 LARGEST_SEED = 2**32 - 1
 CHANNELS = {"rgb": 3, "grey": 1}
+TELLING = 1  # the stream of what is told wrongly
 LUMA = np.array([77, 150, 29], np.uint16)  # of 256: how bright red, green and blue are
 
 
@@ -48,6 +49,8 @@ class SuiteTask(gymnasium.Env):
         camera: int = CAMERA,
         frame: Literal["rgb", "grey"] = "rgb",
         proprioception: bool = False,
+        told: Sequence[str] = (),
+        told_error: float = 0.0,
         difficulty: str | float | None = None,
         distractions: str | Sequence[str] = KINDS,
         dynamic: bool = False,
@@ -66,6 +69,10 @@ class SuiteTask(gymnasium.Env):
             camera: which of the model's cameras.
             frame: "rgb" for three channels, "grey" for one.
             proprioception: whether the sensors hold what dm_control observes; else there are none.
+            told: parts (geoms) whose places in the image the sensors hold, as `places` has them: what perfect eyes
+                would tell, to learn what to do without looking.
+            told_error: the standard deviation of how wrong each of these numbers is, throughout an episode, and once
+                more at every step.
             difficulty: of the distractions: "easy", "medium", "hard", or a scale in 0..1; None has no distractions.
             distractions: which there are, of "background", "camera" and "colour".
             dynamic: whether they change within an episode.
@@ -80,6 +87,7 @@ class SuiteTask(gymnasium.Env):
         if frame not in CHANNELS:
             raise ValueError(f"frame must be one of {', '.join(map(repr, CHANNELS))}, not {frame!r}")
         self._frame, self._proprioception = frame, proprioception
+        self._told, self._error = (told,) if isinstance(told, str) else tuple(told), require_error(told_error)
         self._seeds = {"dynamics_seed": dynamics_seed, "visual_seed": visual_seed}
         _require_seeds(self._seeds)
         self.render_mode = render_mode
@@ -102,6 +110,8 @@ class SuiteTask(gymnasium.Env):
         self._view = self._open_view(self._size)
         self._picture: View | None = None
         substeps = round(self._env.control_timestep() / self._physics.timestep())
+        self.places(self._told)  # so that a part that is not there is refused now
+        self._begin_telling(0)
         self._simulate = stepper(self._model, self._data, substeps)
         self._reward = reward_of(task, self._task, self._physics)
         self._parts = np.flatnonzero(self._model.geom_type != PLANE)
@@ -120,6 +130,7 @@ class SuiteTask(gymnasium.Env):
         self._task.random.seed(seeds["dynamics_seed"])
         self._distractions.begin(seeds["visual_seed"])
         self._env.reset()
+        self._begin_telling(seeds["visual_seed"])
         self._view.begin()
         if self._picture is not None:
             self._picture.begin()
@@ -196,10 +207,19 @@ class SuiteTask(gymnasium.Env):
         return {"image": self._image, "sensors": self._sensors()}
 
     def _sensors(self) -> Float[np.ndarray, " n"]:
-        if not self._proprioception:
-            return np.zeros(0, np.float32)
-        observed = self._task.get_observation(self._physics).values()
-        return np.concatenate([np.ravel(entry) for entry in observed]).astype(np.float32)
+        observed = self._task.get_observation(self._physics).values() if self._proprioception else []
+        return np.concatenate([*map(np.ravel, observed), self._tell()]).astype(np.float32)
+
+    def _begin_telling(self, seed: int) -> None:
+        """How wrong will be what is told in the episode."""
+        self._rng = np.random.default_rng([seed, TELLING])
+        self._wrong = self._error * self._rng.standard_normal(2 * len(self._told))
+
+    def _tell(self) -> Float[np.ndarray, " n"]:
+        if not self._told:
+            return np.zeros(0)
+        self._distractions.show(self._data)
+        return self.places(self._told).ravel() + self._wrong + self._error * self._rng.standard_normal(len(self._wrong))
 
     def _advance(self, action: Float[np.ndarray, " k"]) -> float:
         """One step of the task, as dm_control makes it but without its observations and checks."""
