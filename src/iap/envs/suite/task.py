@@ -117,7 +117,7 @@ class SuiteTask(gymnasium.Env):
         self._parts = np.flatnonzero(self._model.geom_type != PLANE)
         self._looking = True
         image = spaces.Box(0, 255, (*self._size, CHANNELS[frame]), np.uint8)
-        self.observation_space = observation_space(image, self._sensors().size)
+        self.observation_space = observation_space(image, self._felt().size + 2 * len(self._told))
         self.action_space = action_space(self._model)
         self.metadata = SuiteTask.metadata | {"render_fps": round(1 / (self._env.control_timestep() * self._repeat))}
 
@@ -207,8 +207,11 @@ class SuiteTask(gymnasium.Env):
         return {"image": self._image, "sensors": self._sensors()}
 
     def _sensors(self) -> Float[np.ndarray, " n"]:
+        return np.concatenate([self._felt(), self._tell()], dtype=np.float32)
+
+    def _felt(self) -> Float[np.ndarray, " n"]:
         observed = self._task.get_observation(self._physics).values() if self._proprioception else []
-        return np.concatenate([*map(np.ravel, observed), self._tell()]).astype(np.float32)
+        return np.concatenate([np.zeros(0), *map(np.ravel, observed)])
 
     def _begin_telling(self, seed: int) -> None:
         """How wrong will be what is told in the episode."""
