@@ -1,6 +1,7 @@
 """Eyes that are taught by gradients tell where things are in the image."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,14 +9,17 @@ import pytest
 
 from iap.evolution import CMAES
 from iap.experiments.config import Scales, TeachByGradient, TrainConfig, config_from_json, config_to_json
-from iap.experiments.gradient_teaching import collect, command_of, eyes_of, teach_by_gradient
+from iap.experiments.evaluate import find_policy
+from iap.experiments.gradient_teaching import SPREAD, command_of, eyes_of, teach_by_gradient
 from iap.experiments.run_directory import RunDirectory
 from iap.experiments.train import train
-from iap.policies import CNN, MLP, Linear, MultiRank, Normaliser, Policy, PolicySpec, Products, Rank, TwoLevel
+from iap.policies import CNN, MLP, Blind, Linear, MultiRank, Normaliser, Policy, PolicySpec, Products, Rank, TwoLevel
+from iap.policies.controllers import NO_MEMORY, controller_of
 from iap.policies.parameters import flatten, init, unflatten
 from iap.policies.sights import show
 from iap.rollouts import EnvSpec, InlinePool
 
+TEACH = TeachByGradient(("target",), lessons=800, steps=200, batch=32)
 REACHER = TrainConfig(
     env=EnvSpec.of("iap/reacher-easy-v0", size=(24, 24)),
     policy=PolicySpec(
@@ -32,7 +36,7 @@ REACHER = TrainConfig(
     iterations=1,
     episodes=1,
     max_steps=5,
-    teach=TeachByGradient(("target",), lessons=800, steps=200, batch=32),
+    teach=TEACH,
     keep_statistics=True,
     evaluate_episodes=2,
 )
@@ -56,11 +60,10 @@ def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     policy = Policy(spec, unflatten(spec, theta), normaliser)
     env = config.env.make()
     env.reset(seed=3)
-    images = [env.unwrapped.scatter(np.random.default_rng(i))["image"].copy() for i in range(5)]
+    suite: Any = env.unwrapped
+    images = [suite.scatter(np.random.default_rng(i))["image"].copy() for i in range(5)]
     env.close()
     own = [policy.act(policy.begin(), {"image": i, "sensors": np.zeros(0, np.float32)})[1].latent for i in images]
-    lessons = collect(replace(config, seed=2), replace(config.teach, lessons=100), lambda _what, _share: None)
-    assert lessons.seen.shape == (100, *spec.seen_shape)
     seen = np.stack([show(spec.sees, image, image) for image in images])
     eyes = eyes_of(spec)
     command = command_of(spec, eyes, normaliser)
@@ -68,11 +71,39 @@ def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
 
 
 def test_evolution_starts_from_the_taught_policy_and_leaves_its_eyes(taught, tmp_path):
-    config = replace(REACHER, teach=replace(REACHER.teach, lessons=100, steps=3))
+    config = replace(REACHER, teach=replace(TEACH, lessons=100, steps=3))
     with InlinePool(config.job) as pool:
         progress = train(config, pool, RunDirectory.create(tmp_path / "run", config))
     assert progress.begun is not None
     assert set(progress.begun["taught"]) >= {"r2_drawn", "r2_taught"}
+
+
+def test_the_low_level_does_what_the_policy_did_that_was_told_the_same(tmp_path):
+    told = TrainConfig(
+        env=EnvSpec.of("iap/reacher-easy-v0", size=(24, 24), told=("target",)),
+        policy=PolicySpec((24, 24, 3), sensors=2, actions=2, vision=Blind(), controller=Products()),
+        strategy=CMAES(population=4),
+        iterations=2,
+        episodes=1,
+        max_steps=5,
+        evaluate_episodes=1,
+    )
+    with InlinePool(told.job) as pool:
+        train(told, pool, RunDirectory.create(tmp_path / "told", told))
+    config = replace(REACHER, teach=replace(TEACH, lessons=100, steps=1, low_from=str(tmp_path / "told")))
+    taught = teach_by_gradient(config)
+    file, _ = find_policy(str(tmp_path / "told"))
+    teller = Policy(file.spec, unflatten(file.spec, file.theta), file.normaliser)
+    place = np.array([0.3, -0.2], np.float32)
+    action, _, _ = teller.act(teller.begin(), {"image": None, "sensors": place})
+    params = Policy(config.policy, unflatten(config.policy, taught.theta), taught.normaliser).params
+    assert file.normaliser is not None
+    assert params.low is not None
+    low = controller_of(Products(), params.low)
+    own, _ = low(SPREAD * file.normaliser.apply(place), NO_MEMORY)
+    np.testing.assert_allclose(own, action, rtol=1e-4)
+    with pytest.raises(ValueError, match="low_from must be a blind policy with 2 sensors"):
+        teach_by_gradient(replace(config, teach=replace(TEACH, low_from="zoo:seek")))
 
 
 def test_a_config_that_teaches_by_gradient_survives_its_file():
@@ -96,7 +127,7 @@ def test_a_policy_that_cannot_be_taught_so_is_refused(policy, why):
 @pytest.mark.parametrize("wrong", [{"parts": ()}, {"rate": 0.0}, {"lessons": 3}, {"steps": 0}])
 def test_teaching_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(ValueError, match=f"teach.{next(iter(wrong))}"):
-        replace(REACHER.teach, **wrong)
+        replace(TEACH, **wrong)
 
 
 def test_an_environment_that_cannot_scatter_is_refused():

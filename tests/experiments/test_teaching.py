@@ -117,14 +117,14 @@ def test_the_preset_of_cartpole_teaches():
 def test_lessons_are_of_as_many_episodes_as_are_asked_for(an_episode, episodes):
     env = EnvSpec.of("iap/reacher-easy-v0", size=(16, 16))
     config = fitted_to_env(replace(SEEK, env=env, teach=Teach(lessons=100, an_episode=an_episode)))
-    assert config.teach is not None
+    assert isinstance(config.teach, Teach)
     places = _collect(config, config.teach, lambda *_: None).places
     assert min(len(np.unique(column)) for column in places.T) == episodes  # the target's place, one an episode
 
 
 def test_eyes_that_count_from_the_first_look_are_taught_how_far_things_have_come():
     config = fitted_to_env(replace(SEEK, policy=replace(SEEK.policy, anchored=True)))
-    assert config.teach is not None
+    assert isinstance(config.teach, Teach)
     lessons = _collect(config, config.teach, lambda *_: None)
     taught = teach(config)
     policy = Policy(config.policy, unflatten(config.policy, taught.theta), taught.normaliser)

@@ -46,7 +46,7 @@ class Eyes(NamedTuple):
         read: θ's arrays, and what was cut → readouts.
     """
 
-    cut: Callable[[np.ndarray], np.ndarray]
+    cut: Callable[[np.ndarray], Array]
     read: Callable[[Parts, Array], Array]
 
 
@@ -131,6 +131,7 @@ def _with_low_level(spec: PolicySpec, theta: np.ndarray, told: PolicyFile | None
         return theta
     rest = [block for block in blocks(spec) if block.part == "low"]
     bias, weight = (told.theta[block.start : block.stop].reshape(block.shape) for block in blocks(told.spec))
+    assert isinstance(told.spec.controller, Products)
     singles = told.spec.sensors * (1 + told.spec.controller.changes)
     weight = weight / np.where(np.arange(weight.shape[1]) < singles, SPREAD, SPREAD**2)
     for block, array in zip(rest, (bias, weight), strict=True):
@@ -180,7 +181,7 @@ def _ranking_eyes(vision: MultiRank, seen_shape: tuple[int, int, int]) -> Eyes:
         told = [y, x, yy - y * y, yx - y * x, xx - x * x, total / vision.keep]
         return jnp.stack(told, axis=-1).reshape(len(tokens), -1)
 
-    return Eyes(lambda seen: extract(seen, vision.patch, vision.stride), jax.jit(read))
+    return Eyes(lambda seen: jnp.asarray(extract(seen, vision.patch, vision.stride)), jax.jit(read))
 
 
 def _convolving_eyes(vision: CNN, seen_shape: tuple[int, int, int]) -> Eyes:
@@ -196,7 +197,7 @@ def _convolving_eyes(vision: CNN, seen_shape: tuple[int, int, int]) -> Eyes:
             x = jax.nn.relu(x + parts[f"vision.layers.{i}.bias"])
         return x.reshape(len(seen), -1)
 
-    return Eyes(lambda seen: seen, jax.jit(read))
+    return Eyes(jnp.asarray, jax.jit(read))
 
 
 def _pixels(seen: Array) -> Array:

@@ -58,7 +58,7 @@ class Taught:
 
 def teach(config: TrainConfig, tell_about: Told = lambda _what, _share: None) -> Taught:
     """The best of many random eyes, evolved to tell places; and a high level that says what they know."""
-    assert config.teach is not None
+    assert isinstance(config.teach, Teach)
     lessons = _collect(config, config.teach, tell_about)
     theta, drawn, taught = _evolve_eyes(config, config.teach, lessons, tell_about)
     inputs = _inputs(_policy(config, theta), lessons)

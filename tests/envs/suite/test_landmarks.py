@@ -1,5 +1,7 @@
 """Where the parts of a robot are in the image, and robots in any pose."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,8 @@ def test_parts_are_seen_where_places_tells(task):
     """Painted in a colour that nothing else has, each part shows at its place, whatever the camera."""
     part = {"reacher-easy": "target", "cartpole-swingup": "cart"}[task]
     env = make_env(f"iap/{task}-v0", size=SIZE, difficulty=0.3, distractions=("camera",))
-    suite, rng = env.unwrapped, np.random.default_rng(0)
+    suite: Any = env.unwrapped
+    rng = np.random.default_rng(0)
     model = suite._model
     number = model.geom(part).id
     model.geom_matid[number], model.geom_rgba[number] = -1, (0, 1, 0, 1)
@@ -37,10 +40,11 @@ def test_parts_are_seen_where_places_tells(task):
 def test_scattered_joints_fill_their_limits_and_keep_them():
     env = make_env("iap/cartpole-swingup-v0", size=(8, 8))
     env.reset(seed=0)
+    suite: Any = env.unwrapped
     rng, poses = np.random.default_rng(1), []
     for _ in range(300):
-        env.unwrapped.scatter(rng)
-        poses.append(env.unwrapped.true_state())
+        suite.scatter(rng)
+        poses.append(suite.true_state())
     env.close()
     x, angle, *speeds = np.array(poses).T
     assert 1.7 < np.abs(x).max() <= 1.8
@@ -49,8 +53,29 @@ def test_scattered_joints_fill_their_limits_and_keep_them():
 
 
 def test_a_part_that_is_not_there_is_refused_with_those_that_are():
-    env = make_env("iap/cartpole-swingup-v0", size=(8, 8))
-    env.reset(seed=0)
     with pytest.raises(ValueError, match=r"parts must be some of .*cart.* not 'leg'"):
-        env.unwrapped.places(["leg"])
-    env.close()
+        make_env("iap/cartpole-swingup-v0", size=(8, 8), told=("leg",))
+
+
+@pytest.mark.parametrize("error", [-0.1, 2.0])
+def test_an_error_that_is_none_is_refused(error):
+    with pytest.raises(ValueError, match="told_error must be between 0 and 1"):
+        make_env("iap/cartpole-swingup-v0", size=(8, 8), told=("cart",), told_error=error)
+
+
+def test_sensors_hold_the_places_of_what_is_told_and_err_as_much_as_was_asked_for():
+    parts, exact, wrong = ("cart", "pole_1"), [], []
+    for error, told in ((0.0, exact), (0.1, wrong)):
+        env = make_env(
+            "iap/cartpole-swingup-v0", size=(8, 8), told=parts, told_error=error, difficulty=0.2, distractions="camera"
+        )
+        suite: Any = env.unwrapped
+        for seed in range(40):
+            observation, _ = env.reset(seed=seed)
+            told.append([observation["sensors"], env.step(np.ones(1, np.float32))[0]["sensors"]])
+            if not error:
+                np.testing.assert_allclose(told[-1][1], suite.places(parts).ravel(), rtol=1e-6)
+        env.close()
+    errors = np.array(wrong) - np.array(exact)
+    assert 0.12 < errors.std() < 0.17  # the root of two squares: of the episode, and of the step
+    assert 0.12 < (errors[:, 1] - errors[:, 0]).std() < 0.17  # of two steps
