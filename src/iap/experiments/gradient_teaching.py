@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from iap.attention.patches import extract
+from iap.envs.contract import to_action
 from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
 from iap.experiments.evaluate import find_policy
 from iap.experiments.returns import draw_seeds
@@ -99,8 +100,11 @@ def collect(config: TrainConfig, wanted: TeachByGradient, tell_about: Told, unit
             tell_about("looking at random poses", number / len(seeds))
             env.reset(seed=TRAINING_SEEDS + seed)
             for _ in range(wanted.an_episode):
-                image = env.unwrapped.scatter(rng)["image"]
-                seen.append(show(config.policy.sees, image, image))
+                before = image = env.unwrapped.scatter(rng)["image"].copy()
+                if "changes" in config.policy.sees:
+                    raw = rng.uniform(-1, 1, config.policy.actions).astype(np.float32)
+                    image = env.step(to_action(env.action_space, raw))[0]["image"]
+                seen.append(show(config.policy.sees, image, before))
                 places.append(env.unwrapped.places(wanted.parts).ravel())
     finally:
         env.close()

@@ -179,7 +179,7 @@ WALKER = {
 }
 # What to do is a product of where the arm is and where the target is. It is learnt from being told, in few minutes
 # without images, and with errors such as eyes make; then eyes are taught to tell the same, and both learn to get on.
-REACHER_PARTS = ("target", "hand", "finger")
+REACHER_PARTS = ("target from finger", "finger from hand", "finger")
 REACHER = {
     "reacher-easy-told": TrainConfig(
         env=EnvSpec.of(
@@ -205,7 +205,7 @@ REACHER = {
             sensors=0,
             actions=2,
             vision=MultiRank(patch=4, stride=1, d=8, heads=8, keep=40),
-            controller=MLP((16,)),
+            controller=MLP((24,)),
             sees=("detail", "contrast"),
             level=TwoLevel(latent=6, longest_hold=1, low=Products(), senses=False),
         ),
@@ -213,7 +213,9 @@ REACHER = {
         iterations=60,
         episodes=6,
         max_steps=125,
-        teach=TeachByGradient(REACHER_PARTS, lessons=16_000, steps=2_000, low_from="zoo:reacher-easy-told"),
+        teach=TeachByGradient(
+            REACHER_PARTS, lessons=16_000, an_episode=2, steps=1_800, low_from="zoo:reacher-easy-told"
+        ),
         **TAUGHT,
     ),
 }

@@ -181,9 +181,15 @@ class SuiteTask(gymnasium.Env):
         return places.ravel().astype(np.float32)
 
     def places(self, parts: Sequence[str]) -> Float[np.ndarray, "n 2"]:
-        """Where the middle of each of these parts (geoms) is in the image, (row, column), whose edges are at ±1."""
-        numbers = [number_of(self._model, part) for part in parts]
-        return place_in_image(self._model, self._data, self._number, self._size, self._data.geom_xpos[numbers])
+        """Where the middle of each of these parts (geoms) is in the image, (row, column), whose edges are at ±1.
+
+        "A from B" is how far A is from B.
+        """
+        pairs = [part.split(" from ", 1) for part in parts]
+        numbers = [number_of(self._model, name) for pair in pairs for name in pair]
+        shown = place_in_image(self._model, self._data, self._number, self._size, self._data.geom_xpos[numbers])
+        places = iter(shown)
+        return np.array([next(places) - (next(places) if len(pair) > 1 else 0) for pair in pairs]).reshape(-1, 2)
 
     def scatter(self, rng: np.random.Generator) -> Observation:
         """Put the robot into any pose, moving anyhow, and look: eyes can be taught what the task seldom shows."""
