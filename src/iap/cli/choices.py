@@ -31,9 +31,9 @@ class Train:
         preset: a preset's name.
         env: or any Gymnasium environment's id; "module:id" imports the module that registers it.
         env_option: KEY=VALUE for the environment; any number of them.
-        vision: rank, trans, exact-rank, cnn or blind.
+        vision: rank, multi-rank, trans, exact-rank, cnn or blind.
         kernel: of the attention: relu, positive, trigonometric, hyperbolic or favor++.
-        controller: linear, mlp or lstm.
+        controller: linear, mlp, lstm or products.
         level: one; or two (a level that looks and commands, a linear one that acts), or two-mlp.
         strategy: open-es, ars, pgpe, cma-es or snes.
         start_from: a policy to start from, of the same shapes: a file, a run's folder, or zoo:NAME.

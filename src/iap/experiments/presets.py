@@ -10,13 +10,34 @@ from iap.evolution import CMAES, SNES, OpenES
 from iap.experiments.config import Scales, TrainConfig
 from iap.experiments.suite_presets import SUITE_PRESETS
 from iap.experiments.terrain_presets import TERRAIN_PRESETS
-from iap.policies.specs import CNN, LSTM, MLP, Blind, ExactRank, Linear, Mirror, PolicySpec, Rank, Trans, TwoLevel
+from iap.policies.specs import (
+    CNN,
+    LSTM,
+    MLP,
+    Blind,
+    ExactRank,
+    Linear,
+    Mirror,
+    MultiRank,
+    PolicySpec,
+    Products,
+    Rank,
+    Trans,
+    TwoLevel,
+)
 from iap.rollouts import EnvSpec
 
 ANY_SHAPE = {"image_shape": (100, 100, 3), "sensors": 0, "actions": 1}  # the environment's own take their place
 
-VISIONS = {"rank": Rank(), "trans": Trans(), "exact-rank": ExactRank(), "cnn": CNN(), "blind": Blind()}
-CONTROLLERS = {"linear": Linear(), "mlp": MLP(), "lstm": LSTM()}
+VISIONS = {
+    "rank": Rank(),
+    "multi-rank": MultiRank(),
+    "trans": Trans(),
+    "exact-rank": ExactRank(),
+    "cnn": CNN(),
+    "blind": Blind(),
+}
+CONTROLLERS = {"linear": Linear(), "mlp": MLP(), "lstm": LSTM(), "products": Products()}
 
 PRESETS = {
     "seek": TrainConfig(
