@@ -210,7 +210,7 @@ REACHER = {
             level=TwoLevel(latent=6, longest_hold=1, low=Products(), senses=False),
         ),
         strategy=CMAES(population=24, sigma=0.5),
-        iterations=60,
+        iterations=40,
         episodes=6,
         max_steps=125,
         teach=TeachByGradient(
