@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from policy_cases import observations, some_policy
 
-from iap.policies import LSTM, MLP, Blind, Linear, PolicySpec
+from iap.policies import LSTM, MLP, Blind, Linear, MultiRank, PolicySpec, Products, TwoLevel
 from iap.policies.trees import LayersParams, LSTMParams
 
 
-def spec_of(controller: Linear | MLP | LSTM) -> PolicySpec:
+def spec_of(controller: Linear | MLP | LSTM | Products) -> PolicySpec:
     return PolicySpec((8, 8, 3), sensors=5, actions=3, vision=Blind(), controller=controller)
 
 
@@ -68,3 +68,39 @@ def test_a_policy_without_image_and_sensors_still_acts():
     policy = some_policy(PolicySpec((8, 8, 3), 0, 2, vision=Blind()))
     action, _, _ = policy.act(policy.begin(), {"image": None, "sensors": np.zeros(0, np.float32)})
     assert action.shape == (2,)
+
+
+def with_products(x):
+    return np.concatenate([x, [x[i] * x[j] for i in range(len(x)) for j in range(i, len(x))]])
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_layer_with_products_acts_on_the_numbers_and_on_how_they_have_changed(changes):
+    spec = spec_of(Products(changes))
+    policy = some_policy(spec)
+    assert isinstance(policy.params.controller, LayersParams)
+    [layer] = policy.params.controller.layers
+    state, last = policy.begin(), None
+    for observation in observations(spec, 4):
+        action, state, _ = policy.act(state, observation)
+        x = observation["sensors"]
+        numbers = np.concatenate([x, x - (x if last is None else last)]) if changes else x
+        np.testing.assert_allclose(action, np.tanh(layer.weight @ with_products(numbers) + layer.bias), atol=1e-5)
+        last = x
+
+
+def test_a_low_level_with_changes_knows_how_the_command_has_changed():
+    level = TwoLevel(latent=2, longest_hold=1, low=Products(changes=True))
+    spec = PolicySpec((8, 8, 3), sensors=0, actions=2, vision=MultiRank(keep=2), level=level)
+    policy = some_policy(spec)
+    assert isinstance(policy.params.low, LayersParams)
+    [layer] = policy.params.low.layers
+    state, last = policy.begin(), None
+    for observation in observations(spec, 4):
+        action, state, _ = policy.act(state, observation)
+        change = state.latent - (state.latent if last is None else last)
+        numbers = with_products(np.concatenate([state.latent, change]))
+        np.testing.assert_allclose(action, np.tanh(layer.weight @ numbers + layer.bias), atol=1e-5)
+        last = state.latent
+    with pytest.raises(ValueError, match="sensors must be 0 with a low level of changes"):
+        PolicySpec((8, 8, 3), sensors=1, actions=2, vision=MultiRank(keep=2), level=level)

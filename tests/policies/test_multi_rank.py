@@ -8,7 +8,7 @@ from iap.attention.arrays import Scaled
 from iap.attention.features import featurise
 from iap.attention.patches import as_pixels, extract
 from iap.attention.ranking import rank_scores
-from iap.policies import Blind, MultiRank, Policy, PolicySpec, Products, unflatten
+from iap.policies import MultiRank, PolicySpec
 from iap.policies.readout import scaled_centres
 from iap.policies.trees import MultiRankParams
 
@@ -44,13 +44,3 @@ def test_heads_tell_where_the_patches_lie_that_linear_attention_ranks_best_by_th
     assert set(attention.chosen) == chosen
     assert attention.scores.min() >= 0
     assert attention.scores.max() == 1
-
-
-def test_a_layer_with_products_can_multiply():
-    spec = PolicySpec((8, 8, 1), sensors=3, actions=1, vision=Blind(), controller=Products(), normalise=False)
-    theta = np.zeros(1 + 3 + 6, np.float32)  # a bias, the numbers, and their products: 00 01 02 11 12 22
-    theta[-2] = 0.5
-    policy = Policy(spec, unflatten(spec, theta))
-    sensors = np.array([9.0, 0.5, -0.75], np.float32)
-    action, _, _ = policy.act(policy.begin(), {"image": None, "sensors": sensors})
-    np.testing.assert_allclose(action, np.tanh([0.5 * 0.5 * -0.75]), rtol=1e-6)
