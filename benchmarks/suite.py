@@ -20,7 +20,7 @@ import intro
 import sweep
 from report import DOCS, RESULTS, markdown, write
 from runs import EPISODES, Runs, attended_table, controls_table, frames_of
-from studies.suite import ARMS, CHOSEN, EVALUATE_WITH, SEEDS, STARTS_FROM, TASKS
+from studies.suite import ARMS, BEFORE, CHOSEN, EVALUATE_WITH, SEEDS, TASKS
 
 from iap.experiments.attended import attended
 from iap.experiments.config import fitted_to_env
@@ -36,7 +36,7 @@ ATTENDED_EPISODES = 10
 FILM_STEPS, FILM_EVERY = 120, 3
 # Episodes in which the robot is not behind the insets.
 FILM_SEEDS = {"ball_in_cup-catch": 5, "cartpole-swingup": 1, "cheetah-run": 1, "finger-spin": 3, "walker-walk": 1}
-EYES = ("-plain", "", "-taught", "-native", "-cnn", "-blind", "-taught-cnn", "-taught-blind")
+EYES = ("-told", "-plain", "", "-taught", "-native", "-cnn", "-blind", "-taught-cnn", "-taught-blind")
 
 
 def trained() -> list[str]:
@@ -78,9 +78,9 @@ def arms() -> str:
 
 
 def budget(arm: str) -> int:
-    """How many episodes the best seed's run had, with those of the run that it started from."""
+    """How many episodes the best seed's run had, with those of the run before it."""
     episodes = RUNS.metrics_of(arm)[-1]["episodes"]
-    return episodes + (budget(STARTS_FROM[arm]) if arm in STARTS_FROM else 0)
+    return episodes + (budget(BEFORE[arm]) if arm in BEFORE else 0)
 
 
 def taught() -> str:

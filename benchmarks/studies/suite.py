@@ -46,5 +46,7 @@ STARTS_FROM = {f"{task}{eyes}": f"{task}-plain{eyes}" for task, eyes in FIRST_PL
 NATIVE = {f"{task}-native": native(f"{task}-distracted") for task in ("ball_in_cup-catch", "cartpole-swingup")}
 TAUGHT = {f"cheetah-run-taught{eyes}": seen_by("cheetah-run-taught", EYES[eyes]) for eyes in EYES}
 TOLD = {name: config for name, config in SUITE_PRESETS.items() if name.endswith("-told")}
+# The run that comes before an arm's own: that it starts from, or that has learnt its low level.
+BEFORE = STARTS_FROM | {f"reacher-easy{eyes}": "reacher-easy-told" for eyes in ("", "-cnn")}
 ARMS = TOLD | PLAIN | DISTRACTED | TAUGHT | NATIVE
 CHOSEN = {task: task for task in TASKS} | {"cheetah-run": "cheetah-run-taught"}  # the arm that stands for a task
