@@ -35,7 +35,14 @@ IMAGES = DOCS / "images"
 ATTENDED_EPISODES = 10
 FILM_STEPS, FILM_EVERY = 120, 3
 # Episodes in which the robot is not behind the insets.
-FILM_SEEDS = {"ball_in_cup-catch": 5, "cartpole-swingup": 1, "cheetah-run": 1, "finger-spin": 3, "walker-walk": 1}
+FILM_SEEDS = {
+    "ball_in_cup-catch": 5,
+    "cartpole-swingup": 1,
+    "cheetah-run": 1,
+    "finger-spin": 3,
+    "reacher-easy": 39,
+    "walker-walk": 1,
+}
 EYES = ("-told", "-plain", "", "-taught", "-native", "-cnn", "-blind", "-taught-cnn", "-taught-blind")
 
 
