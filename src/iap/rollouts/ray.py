@@ -188,5 +188,6 @@ def _connect(address: str | None, workers: int | None) -> None:
     here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)  # JAX's: what is forked here is replaced at once
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **here)
+        # Without an address Ray would join any cluster that runs on this computer, and refuse a number of workers.
+        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **here)
     ray_driver._worker_logs_enabled = False  # it would print failures, which are reported with their episodes
