@@ -29,3 +29,15 @@ def test_a_node_that_leaves_and_one_that_joins_change_nothing(tmp_path, truth):
             assert sorted(node["Alive"] for node in ray.nodes()) == [False, True, True]
     finally:
         cluster.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("importable_by_ray")
+def test_a_pool_without_an_address_leaves_other_clusters_of_the_computer_alone():
+    cluster = Cluster(True, head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE})
+    try:
+        with RayPool(job_of(), workers=1):
+            assert ray.get_runtime_context().gcs_address != cluster.address
+            assert ray.cluster_resources()["CPU"] == 1
+    finally:
+        cluster.shutdown()
