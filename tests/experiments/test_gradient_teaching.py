@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from iap.evolution import CMAES
+from iap.evolution import CMAES, ask
 from iap.experiments.config import Scales, TeachByGradient, TrainConfig, config_from_json, config_to_json
 from iap.experiments.evaluate import find_policy
 from iap.experiments.gradient_teaching import SPREAD, command_of, eyes_of, teach_by_gradient
@@ -15,7 +15,8 @@ from iap.experiments.run_directory import RunDirectory
 from iap.experiments.train import train
 from iap.policies import CNN, MLP, Blind, Linear, MultiRank, Normaliser, Policy, PolicySpec, Products, Rank, TwoLevel
 from iap.policies.controllers import NO_MEMORY, controller_of
-from iap.policies.parameters import flatten, init, unflatten
+from iap.policies.files import load
+from iap.policies.parameters import blocks, flatten, init, unflatten
 from iap.policies.sights import show
 from iap.rollouts import EnvSpec, InlinePool
 
@@ -70,12 +71,18 @@ def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     np.testing.assert_allclose(command(jnp.asarray(theta), eyes.cut(seen)), own, atol=1e-4)
 
 
-def test_evolution_starts_from_the_taught_policy_and_leaves_its_eyes(taught, tmp_path):
+def test_evolution_starts_from_the_taught_policy_and_leaves_its_eyes(tmp_path):
     config = replace(REACHER, teach=replace(TEACH, lessons=100, steps=3))
     with InlinePool(config.job) as pool:
         progress = train(config, pool, RunDirectory.create(tmp_path / "run", config))
     assert progress.begun is not None
     assert set(progress.begun["taught"]) >= {"r2_drawn", "r2_taught"}
+    start = load(tmp_path / "run" / "taught.policy").theta
+    eyes = np.concatenate([np.arange(b.start, b.stop) for b in blocks(config.policy) if b.part != "low"])
+    candidates, _ = ask(progress.search)
+    for theta in candidates:
+        np.testing.assert_array_equal(theta[eyes], start[eyes])
+        assert not np.array_equal(theta, start)
 
 
 def test_the_low_level_does_what_the_policy_did_that_was_told_the_same(tmp_path):
