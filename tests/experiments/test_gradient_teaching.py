@@ -10,7 +10,8 @@ import pytest
 from iap.evolution import CMAES, ask
 from iap.experiments.config import Scales, TeachByGradient, TrainConfig, config_from_json, config_to_json
 from iap.experiments.evaluate import find_policy
-from iap.experiments.gradient_teaching import SPREAD, command_of, eyes_of, teach_by_gradient
+from iap.experiments.gradient_eyes import eyes_of
+from iap.experiments.gradient_teaching import SPREAD, command_of, teach_by_gradient
 from iap.experiments.run_directory import RunDirectory
 from iap.experiments.train import train
 from iap.policies import CNN, MLP, Blind, Linear, MultiRank, Normaliser, Policy, PolicySpec, Products, Rank, TwoLevel
@@ -65,10 +66,9 @@ def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     images = [suite.scatter(np.random.default_rng(i))["image"].copy() for i in range(5)]
     env.close()
     own = [policy.act(policy.begin(), {"image": i, "sensors": np.zeros(0, np.float32)})[1].latent for i in images]
-    seen = np.stack([show(spec.sees, image, image) for image in images])
-    eyes = eyes_of(spec)
-    command = command_of(spec, eyes, normaliser)
-    np.testing.assert_allclose(command(jnp.asarray(theta), eyes.cut(seen)), own, atol=1e-4)
+    seen = np.stack([show(spec.sees, image, image, image) for image in images])
+    command = command_of(spec, eyes_of(spec), normaliser)
+    np.testing.assert_allclose(command(jnp.asarray(theta), jnp.asarray(seen)), own, atol=1e-4)
 
 
 def test_evolution_starts_from_the_taught_policy_and_leaves_its_eyes(tmp_path):

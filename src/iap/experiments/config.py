@@ -8,6 +8,7 @@ import gymnasium
 
 from iap.attention.arrays import require_count
 from iap.envs.contract import action_count, make_env
+from iap.envs.suite.landmarks import count_told
 from iap.evolution import STRATEGIES, OpenES, Strategy
 from iap.policies.specs import CNN, KINDS, MLP, Blind, Linear, Mirror, MultiRank, PolicySpec
 from iap.policies.tagged import Codec
@@ -67,7 +68,7 @@ class TeachByGradient:
     """How the eyes of a MultiRank or a CNN are taught by gradients (`experiments/gradient_teaching.py`).
 
     Attributes:
-        parts: where what is in the image they are taught to tell, row and column: these are the command.
+        parts: where what is, in the image or in the room, they are taught to tell: these are the command.
         lessons: how many images they look at.
         an_episode: how many of them are of the same episode, in poses of their own.
         steps: of gradient descent.
@@ -160,13 +161,13 @@ def _require_teachable(policy: PolicySpec, teach: Teach | TeachByGradient) -> No
         raise ValueError("teach needs a policy with a vision, not a blind one")
     level = policy.level
     if isinstance(teach, TeachByGradient):
-        numbers = 2 * len(teach.parts)
+        numbers = count_told(teach.parts)
         if not isinstance(policy.vision, MultiRank | CNN) or not isinstance(policy.controller, Linear | MLP):
             raise ValueError("teaching by gradients needs the vision MultiRank or CNN, and a linear or MLP controller")
         if level is None or level.longest_hold > 1 or level.latent != numbers or policy.frames > 1 or policy.anchored:
             raise ValueError(
                 f"teaching by gradients needs a policy of two levels that looks at every step (level.longest_hold 1) "
-                f"and at one frame, whose command has two numbers a part (level.latent {numbers})"
+                f"and at one frame, whose command has the numbers of all parts (level.latent {numbers})"
             )
         return
     if (

@@ -123,8 +123,11 @@ def _evolve_eyes(
 ) -> tuple[Float[np.ndarray, " p"], float, float]:
     """θ with evolved eyes, and what its eyes told as they were drawn and in the end."""
     spec = config.policy
-    seen = [show(spec.sees, images[-1], images[-2]) for images in lessons.images]
-    first = [show(spec.sees, image, image) for image in lessons.first]
+    seen = [
+        show(spec.sees, images[-1], images[-2], lessons.first[episode])
+        for images, episode in zip(lessons.images, lessons.episode, strict=True)
+    ]
+    first = [show(spec.sees, image, image, image) for image in lessons.first]
 
     def judge(theta: np.ndarray) -> float:
         policy = _policy(config, theta)
@@ -160,9 +163,10 @@ def _policy(config: TrainConfig, theta: np.ndarray) -> Policy:
 def _inputs(policy: Policy, lessons: Lessons) -> Float[np.ndarray, "n d"]:
     """What the policy's controller receives at the end of each lesson."""
     no_sensors, inputs = np.zeros(policy.spec.sensors, np.float32), []
+    counted = policy.spec.anchored or "departures" in policy.spec.sees  # from the first look on
     for episode, images in zip(lessons.episode, lessons.images, strict=True):
         state = policy.begin()
-        for image in [lessons.first[episode], *images] if policy.spec.anchored else images:
+        for image in [lessons.first[episode], *images] if counted else images:
             _, state, _ = policy.act(state, {"image": image, "sensors": no_sensors})
         inputs.append(state.inputs)
     return np.array(inputs)

@@ -121,7 +121,7 @@ class MirroredPolicy:
 
 
 def _after(state: State, inputs: np.ndarray, latent: np.ndarray, looks: int, hold: int) -> State:
-    return State(inputs, state.readouts, state.hidden, latent, state.keys, state.image, looks, hold, state.seed)
+    return State(inputs, state.readouts, state.hidden, latent, state.keys, state.images, looks, hold, state.seed)
 
 
 class SignedOrder:

@@ -69,29 +69,30 @@ class Policy:
                 state.latent,
                 *self.level.follows,
             )
-            _, readouts, hidden, latent, keys, image, looks, hold, seed = state
-            return action, State(inputs, readouts, hidden, latent, keys, image, looks, hold - 1, seed), None
-        readouts, keys, image, looks, attention = state.readouts, state.keys, state.image, state.looks, None
+            _, readouts, hidden, latent, keys, images, looks, hold, seed = state
+            return action, State(inputs, readouts, hidden, latent, keys, images, looks, hold - 1, seed), None
+        readouts, keys, images, looks, attention = state.readouts, state.keys, state.images, state.looks, None
         if state.hold == 0:
-            (readout, attention, keys), image = self._look(observation, state)
+            (readout, attention, keys), images = self._look(observation, state)
             features, readouts = self._remember(readout, readouts)
             looks += 1
         else:
             features = state.inputs[: self.features_size]
         inputs, normal = receive(features, self.sensors(observation), *self.normal)
         action, hidden, latent, hold = self.level.decide(normal, state)
-        return action, State(inputs, readouts, hidden, latent, keys, image, looks, hold, state.seed), attention
+        return action, State(inputs, readouts, hidden, latent, keys, images, looks, hold, state.seed), attention
 
-    def _look(self, observation: Mapping[str, Any], state: State) -> tuple[Look, np.ndarray | None]:
-        """What comes of looking, and the image to remember if more than this one is seen."""
+    def _look(self, observation: Mapping[str, Any], state: State) -> tuple[Look, tuple[np.ndarray, np.ndarray] | None]:
+        """What comes of looking, and the images to remember if more than this one is seen."""
         if self.vision is None:
             return BLIND, None
         image = self.image(observation)
         if self.spec.sees == ("image",):
             return self.vision.look(image, state), None
-        before = image if state.image is None else state.image
-        seen = show(self.spec.sees, image, before)
-        return self.vision.look(seen, state), image.copy()  # cameras may draw over their images
+        image = image.copy()  # cameras may draw over their images
+        before, first = state.images or (image, image)
+        seen = show(self.spec.sees, image, before, first)
+        return self.vision.look(seen, state), (image, first)
 
     def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features: this readout, then its differences to those before; and what to remember of them."""

@@ -1,4 +1,4 @@
-"""What a vision is shown of an image: the image itself, what has changed since the last look, what stands out."""
+"""What a vision is shown of an image: itself, what has changed since the last look or the first, what stands out."""
 
 import numpy as np
 from numba import njit
@@ -7,28 +7,36 @@ from iap.policies.specs import Sight
 
 # The side of the square that is around a pixel goes so often into the image's shorter side.
 SURROUNDS = {"contrast": 3, "detail": 12}
+DEPARTED = (
+    6  # how much stronger departures are shown than changes: whatever has come is as bright before any background
+)
 ROUNDING = 1e-6  # a byte that is whole up to rounding does not become the one below
 
 
-def show(sees: tuple[Sight, ...], image: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """All that is seen of an image, each in as many channels as the image has; `before` is that of the last look."""
+def show(sees: tuple[Sight, ...], image: np.ndarray, before: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """All that is seen of an image, each sight in as many channels as the image has.
+
+    `before` is the image of the last look, and `first` that of the episode's first.
+    """
     if len(sees) == 1:
-        return _sight(sees[0], image, before)
+        return _sight(sees[0], image, before, first)
     height, width, channels = image.shape
     shown = np.empty((height, width, channels * len(sees)), image.dtype)
     for i, sight in enumerate(sees):
-        put_channels(_sight(sight, image, before), shown, i * channels)
+        put_channels(_sight(sight, image, before, first), shown, i * channels)
     return shown
 
 
-def _sight(sight: Sight, image: np.ndarray, before: np.ndarray) -> np.ndarray:
+def _sight(sight: Sight, image: np.ndarray, before: np.ndarray, first: np.ndarray) -> np.ndarray:
+    grey, most = (128.0, 255.0) if image.dtype == np.uint8 else (0.5, 1.0)
     match sight:
         case "image":
             return image
         case "changes":
-            return changes(image, before)
+            return changes(image, before, 1, most)
+        case "departures":
+            return changes(image, first, DEPARTED, most)
         case "contrast" | "detail":
-            grey, most = (128.0, 255.0) if image.dtype == np.uint8 else (0.5, 1.0)
             reach = max(1, min(image.shape[:2]) // (2 * SURROUNDS[sight]))
             return contrast(image, reach, grey, most)
 
@@ -44,12 +52,12 @@ def put_channels(part, whole, first):
 
 
 @njit(error_model="numpy", cache=True)
-def changes(image, before):
-    """By how much each number of an image is above or below that of another."""
+def changes(image, before, times, most):
+    """By how much each number of an image is above or below that of another, so many times, but `most` at most."""
     changed = np.empty_like(image)
     now, then, out = image.ravel(), before.ravel(), changed.ravel()
     for i in range(len(now)):
-        out[i] = max(now[i], then[i]) - min(now[i], then[i])
+        out[i] = min(times * (max(now[i], then[i]) - min(now[i], then[i])), most)
     return changed
 
 

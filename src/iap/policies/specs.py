@@ -41,7 +41,7 @@ __all__ = [
     "from_json",
     "to_json",
 ]
-Sight = Literal["image", "changes", "contrast", "detail"]
+Sight = Literal["image", "changes", "departures", "contrast", "detail"]
 MOST_PIXELS = 1 << 23  # numbers, eight megapixels of grey: a spec that came in a file cannot ask for all of the memory
 
 
@@ -157,8 +157,10 @@ class PolicySpec:
         frames: how many looks' readouts the controller sees: the newest, then its differences to those before.
         sees: what the vision is shown, one set of channels after the other: the "image" itself; its "changes", by how
             much each pixel has changed since the last look (what stands still, such as a background, is black, and at
-            the first look all is); its "contrast", by how much each pixel stands out from the mean of what is around
-            it, a square of a third of the image's side; its "detail", the same with a twelfth, which is what is thin.
+            the first look all is); its "departures", the same since the episode's first look and six times as strong,
+            so that whatever has moved, and where it was at first, is bright all over; its "contrast", by how much each
+            pixel stands out from the mean of what is around it, a square of a third of the image's side; its "detail",
+            the same with a twelfth, which is what is thin.
         anchored: whether readouts are told as differences to the first look of the episode: what is the same throughout
             an episode, such as where the camera stands, then hardly matters.
         normalise: whether running statistics of what the controller receives are applied to it.

@@ -20,7 +20,7 @@ class State(NamedTuple):
         hidden: the controller's own memory.
         latent: the command of the high level.
         keys: those stored at the last refresh, if keys are refreshed less often than queries.
-        image: the last one that was looked at, if more is seen than the image itself.
+        images: the last one that was looked at and the episode's first, if more is seen than the image itself.
         looks: how many there were.
         hold: steps to come before the next look.
         seed: of what is sampled; with `looks` it tells all random numbers.
@@ -31,7 +31,7 @@ class State(NamedTuple):
     hidden: Float[np.ndarray, "2 units"]
     latent: Float[np.ndarray, " latent"]
     keys: Float[np.ndarray, "heads D L"] | None = None
-    image: np.ndarray | None = None
+    images: tuple[np.ndarray, np.ndarray] | None = None
     looks: int = 0
     hold: int = 0
     seed: int = 0

@@ -1,26 +1,52 @@
-"""What eyes are taught by: a robot in any pose, and where its parts are in the image."""
+"""What eyes are taught by: a robot in any pose, and where its parts are in the image or in the room."""
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from iap.envs.camera import load_mujoco
 
+AXES = ("x", "y", "z")
 FREE_SLIDE_M = 1.0  # how far a joint without limits may slide, each way
 SPEED = {"hinge": 3.0, "slide": 1.0}  # standard deviation, in rad/s and m/s
 
 
-def number_of(model: Any, part: str) -> int:
-    """The geom of this name."""
+class Place(NamedTuple):
+    """What is told of a part (geom).
+
+    Attributes:
+        part: whose middle it is.
+        origin: the part that it is counted from, if any.
+        axis: of the room, in m; None for (row, column) in the image.
+    """
+
+    part: str
+    origin: str | None
+    axis: int | None
+
+
+def place_named(name: str) -> Place:
+    """Either "A" or "A from B", or along an axis of the room "x of A" or "z of A from B"."""
+    axis, of, rest = name.partition(" of ")
+    part, _, origin = (rest if of else name).partition(" from ")
+    if of and axis not in AXES:
+        raise ValueError(f"parts may be told along {', '.join(AXES)} of the room, not along {axis!r}, in {name!r}")
+    return Place(part, origin or None, AXES.index(axis) if of else None)
+
+
+def count_told(names: Sequence[str]) -> int:
+    """How many numbers tell of these: two of a place in the image, one along an axis."""
+    return sum(2 if place_named(name).axis is None else 1 for name in names)
+
+
+def numbers_of_parts(model: Any) -> dict[str, int]:
+    """The geoms that have names."""
     mujoco = load_mujoco()
-    kind = mujoco.mjtObj.mjOBJ_GEOM.value
-    number = mujoco.mj_name2id(model, kind, part)
-    if number < 0:
-        names = [mujoco.mj_id2name(model, kind, geom) for geom in range(model.ngeom)]
-        raise ValueError(f"parts must be some of {', '.join(name for name in names if name)}, not {part!r}")
-    return number
+    names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM.value, geom) for geom in range(model.ngeom)]
+    return {name: number for number, name in enumerate(names) if name}
 
 
 def require_error(error: float) -> float:

@@ -13,7 +13,14 @@ from iap.attention.arrays import require_count
 from iap.envs.observations import Observation, observation_space, require_size
 from iap.envs.suite.distractions import KINDS, distractions_of
 from iap.envs.suite.frames import CAMERA, LONGEST_SIDE
-from iap.envs.suite.landmarks import number_of, place_in_image, require_error, scatter_joints
+from iap.envs.suite.landmarks import (
+    count_told,
+    numbers_of_parts,
+    place_in_image,
+    place_named,
+    require_error,
+    scatter_joints,
+)
 from iap.envs.suite.loading import loaded
 from iap.envs.suite.rewards import reward_of
 from iap.envs.suite.sources import PROCEDURAL, Split
@@ -69,8 +76,8 @@ class SuiteTask(gymnasium.Env):
             camera: which of the model's cameras.
             frame: "rgb" for three channels, "grey" for one.
             proprioception: whether the sensors hold what dm_control observes; else there are none.
-            told: parts (geoms) whose places in the image the sensors hold, as `places` has them: what perfect eyes
-                would tell, to learn what to do without looking.
+            told: parts (geoms) whose places the sensors hold, as `places` has them: what perfect eyes would tell, to
+                learn what to do without looking.
             told_error: the standard deviation of how wrong each of these numbers is, throughout an episode, and once
                 more at every step.
             difficulty: of the distractions: "easy", "medium", "hard", or a scale in 0..1; None has no distractions.
@@ -110,6 +117,7 @@ class SuiteTask(gymnasium.Env):
         self._view = self._open_view(self._size)
         self._picture: View | None = None
         substeps = round(self._env.control_timestep() / self._physics.timestep())
+        self._named = numbers_of_parts(self._model)
         self.places(self._told)  # so that a part that is not there is refused now
         self._begin_telling(0)
         self._simulate = stepper(self._model, self._data, substeps)
@@ -117,7 +125,7 @@ class SuiteTask(gymnasium.Env):
         self._parts = np.flatnonzero(self._model.geom_type != PLANE)
         self._looking = True
         image = spaces.Box(0, 255, (*self._size, CHANNELS[frame]), np.uint8)
-        self.observation_space = observation_space(image, self._felt().size + 2 * len(self._told))
+        self.observation_space = observation_space(image, self._felt().size + count_told(self._told))
         self.action_space = action_space(self._model)
         self.metadata = SuiteTask.metadata | {"render_fps": round(1 / (self._env.control_timestep() * self._repeat))}
 
@@ -180,16 +188,14 @@ class SuiteTask(gymnasium.Env):
             places[:, 0] -= self._data.subtree_com[self._model.cam_bodyid[self._number], 0]
         return places.ravel().astype(np.float32)
 
-    def places(self, parts: Sequence[str]) -> Float[np.ndarray, "n 2"]:
+    def places(self, parts: Sequence[str]) -> Float[np.ndarray, " n"]:
         """Where the middle of each of these parts (geoms) is in the image, (row, column), whose edges are at ±1.
 
-        "A from B" is how far A is from B.
+        "A from B" is how far A is from B. "x of A" is where A is in the room along x, y or z, in m: one number.
         """
-        pairs = [part.split(" from ", 1) for part in parts]
-        numbers = [number_of(self._model, name) for pair in pairs for name in pair]
-        shown = place_in_image(self._model, self._data, self._number, self._size, self._data.geom_xpos[numbers])
-        places = iter(shown)
-        return np.array([next(places) - (next(places) if len(pair) > 1 else 0) for pair in pairs]).reshape(-1, 2)
+        named = [place_named(part) for part in parts]
+        told = [self._place(part, axis) - self._place(origin, axis) for part, origin, axis in named]
+        return np.concatenate([np.zeros(0), *told])
 
     def scatter(self, rng: np.random.Generator) -> Observation:
         """Put the robot into any pose, moving anyhow, and look: eyes can be taught what the task seldom shows."""
@@ -200,6 +206,17 @@ class SuiteTask(gymnasium.Env):
     def close(self) -> None:
         """Free the cameras and the simulator."""
         self._resources.close()
+
+    def _place(self, part: str | None, axis: int | None) -> Float[np.ndarray, " n"]:
+        """Where a part is, along an axis of the room or in the image; no part is where all is counted from."""
+        if part is None:
+            return np.zeros(1 if axis is not None else 2)
+        if part not in self._named:
+            raise ValueError(f"parts must be some of {', '.join(self._named)}, not {part!r}")
+        point = self._data.geom_xpos[self._named[part]]
+        if axis is not None:
+            return point[axis : axis + 1]
+        return place_in_image(self._model, self._data, self._number, self._size, point[None])[0]
 
     def _open_view(self, size: tuple[int, int], *, fast: bool = True) -> View:
         view = View(self._model, size, self._number, fast=fast, background=self._distractions.background)
@@ -222,13 +239,13 @@ class SuiteTask(gymnasium.Env):
     def _begin_telling(self, seed: int) -> None:
         """How wrong will be what is told in the episode."""
         self._rng = np.random.default_rng([seed, TELLING])
-        self._wrong = self._error * self._rng.standard_normal(2 * len(self._told))
+        self._wrong = self._error * self._rng.standard_normal(count_told(self._told))
 
     def _tell(self) -> Float[np.ndarray, " n"]:
         if not self._told:
             return np.zeros(0)
         self._distractions.show(self._data)
-        return self.places(self._told).ravel() + self._wrong + self._error * self._rng.standard_normal(len(self._wrong))
+        return self.places(self._told) + self._wrong + self._error * self._rng.standard_normal(len(self._wrong))
 
     def _advance(self, action: Float[np.ndarray, " k"]) -> float:
         """One step of the task, as dm_control makes it but without its observations and checks."""
