@@ -15,7 +15,7 @@ from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
 from iap.experiments.evaluate import find_policy
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Told
-from iap.policies import Blind, Policy, Products
+from iap.policies import Blind, Policy, Products, Tracker
 from iap.policies.files import PolicyFile
 from iap.policies.parameters import unflatten
 from iap.policies.sights import show
@@ -41,7 +41,11 @@ def told_policy(config: TrainConfig, wanted: TeachByGradient) -> PolicyFile | No
     assert config.policy.level is not None
     sizes = policy.spec.sensors, policy.spec.actions, policy.spec.controller
     fits = sizes == (config.policy.level.latent, config.policy.actions, config.policy.level.low)
-    if not fits or not isinstance(policy.spec.vision, Blind) or not isinstance(policy.spec.controller, Products):
+    if (
+        not fits
+        or not isinstance(policy.spec.vision, Blind)
+        or not isinstance(policy.spec.controller, Products | Tracker)
+    ):
         raise ValueError(
             f"teach.low_from must be a blind policy with {config.policy.level.latent} sensors and the controller "
             f"{config.policy.level.low}, which {wanted.low_from} is not"
@@ -95,12 +99,12 @@ def _scattered(
 def _met(
     env: Any, config: TrainConfig, wanted: TeachByGradient, told: PolicyFile, seed: int, rng: np.random.Generator
 ) -> Iterator[Lesson]:
-    """What a policy meets that is told where things are."""
+    """What a policy meets that is told where things are: the first look, which it may remember, and others."""
     policy = Policy(told.spec, unflatten(told.spec, told.theta), told.normaliser)
     state, look = policy.begin(seed), env.unwrapped.look
     observation, _ = env.reset(seed=seed)
     first = before = observation["image"].copy()
-    chosen = set(rng.choice(LONGEST_EPISODE, wanted.an_episode, replace=False).tolist())
+    chosen = {0, *rng.choice(np.arange(1, LONGEST_EPISODE), wanted.an_episode - 1, replace=False).tolist()}
     for step in range(max(chosen) + 1):
         image = observation["image"].copy()
         if step in chosen:

@@ -8,7 +8,7 @@ simulator's state is needed for teaching alone: a taught policy sees images, as 
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from iap.experiments.config import TeachByGradient, TrainConfig
-from iap.experiments.gradient_eyes import Parts, Read, eyes_of
+from iap.experiments.gradient_eyes import Eyes, Parts, eyes_of
 from iap.experiments.gradient_lessons import collect, told_policy
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Taught, Told
@@ -42,22 +42,25 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
     commands = _in_units(places, told)
     cut = round((1 - HELD_BACK) * len(places))
     theta, eyes = jnp.asarray(flatten(init(spec, config.seed))), eyes_of(spec)
-    first = eyes(parts_of(spec, theta), jnp.asarray(all_seen[:SOME]))
-    normaliser = Normaliser.of(np.asarray(first))
+    parts, some = parts_of(spec, theta), all_seen[:SOME]
+    normaliser = Normaliser.of(np.asarray(eyes.read(parts, eyes.project(parts, some))))
     command = command_of(spec, eyes, normaliser)
 
     def explained(theta: Array) -> float:
         seen, right = all_seen[cut:], commands[cut:]
-        said = [command(theta, jnp.asarray(some)) for some in np.array_split(seen, -(-len(seen) // SOME))]
+        said = [
+            command(theta, eyes.project(parts_of(spec, theta), some))
+            for some in np.array_split(seen, -(-len(seen) // SOME))
+        ]
         return float(1 - np.square(np.concatenate(said) - right).sum() / np.square(right).sum())
 
     drawn = explained(theta)
-    step = _descent(command, wanted)
+    slope, step = _slope_of_loss(spec, eyes, command), _descent(wanted)
     rng = np.random.default_rng(draw_seeds(config.seed, TEACHING + 1, 1))
     moments = jnp.zeros_like(theta), jnp.zeros_like(theta)
     for i in range(wanted.steps):
         chosen = rng.integers(cut, size=wanted.batch)
-        theta, moments = step(theta, moments, i, all_seen[chosen], commands[chosen])
+        theta, moments = step(theta, moments, i, slope(theta, all_seen[chosen], commands[chosen]))
         if (i + 1) % OFTEN == 0:
             tell_about(f"teaching eyes, R² {explained(theta):.2f}", (i + 1) / wanted.steps)
     return Taught(_with_low_level(spec, np.array(theta), told), normaliser, drawn, explained(theta))
@@ -74,23 +77,23 @@ def _with_low_level(spec: PolicySpec, theta: np.ndarray, told: PolicyFile | None
     """θ with the controller of another policy as its low level, whose numbers are `SPREAD` times as large here."""
     if told is None:
         return theta
-    rest = [block for block in blocks(spec) if block.part == "low"]
-    bias, weight = (told.theta[block.start : block.stop].reshape(block.shape) for block in blocks(told.spec))
-    assert isinstance(told.spec.controller, Products)
-    singles = told.spec.sensors * (1 + told.spec.controller.changes)
-    weight = weight / np.where(np.arange(weight.shape[1]) < singles, SPREAD, SPREAD**2)
-    for block, array in zip(rest, (bias, weight), strict=True):
+    arrays = [told.theta[block.start : block.stop].reshape(block.shape) for block in blocks(told.spec)]
+    first = arrays[1]  # after the bias of the layer that the numbers go into
+    singles = told.spec.sensors if isinstance(told.spec.controller, Products) else first.shape[1]
+    arrays[1] = first / np.where(np.arange(first.shape[1]) < singles, SPREAD, SPREAD**2)
+    low = [block for block in blocks(spec) if block.part == "low"]
+    for block, array in zip(low, arrays, strict=True):
         theta[block.start : block.stop] = array.ravel()
     return theta
 
 
-def command_of(spec: PolicySpec, eyes: Read, normaliser: Normaliser) -> Callable[[Array, Array], Array]:
-    """θ and what is seen → commands, as the policy itself gives them."""
+def command_of(spec: PolicySpec, eyes: Eyes, normaliser: Normaliser) -> Callable[[Array, Array], Array]:
+    """θ and the eyes' projections → commands, as the policy itself gives them."""
     mean, scale, _ = (jnp.asarray(part, jnp.float32) for part in normaliser.folded)
 
-    def command(theta: Array, seen: Array) -> Array:
+    def command(theta: Array, projections: Array) -> Array:
         parts = parts_of(spec, theta)
-        x = jnp.clip((eyes(parts, seen) - mean) * scale, -CLIP, CLIP)
+        x = jnp.clip((eyes.read(parts, projections) - mean) * scale, -CLIP, CLIP)
         for layer in sorted({name.rpartition(".")[0] for name in parts if name.startswith("controller")}, key=_in_turn):
             x = jnp.tanh(x @ parts[f"{layer}.weight"].T + parts[f"{layer}.bias"])
         return x[:, :-1]  # the last number says how long to hold
@@ -107,19 +110,34 @@ def _in_turn(layer: str) -> tuple[bool, str]:
     return layer.endswith("output"), layer
 
 
-def _descent(command: Callable[[Array, Array], Array], wanted: TeachByGradient) -> Callable[..., Any]:
-    """A step of Adam, whose length falls from `rate` to 0 along a cosine."""
-
-    def loss(theta: Array, seen: Array, right: Array) -> Array:
-        errors = (command(theta, seen) - right) / SPREAD
-        return jnp.mean(jnp.minimum(errors**2, FAR**2))
+def _slope_of_loss(spec: PolicySpec, eyes: Eyes, command: Callable[[Array, Array], Array]) -> Callable[..., np.ndarray]:
+    """The gradient of how far commands are from the right ones, at θ, for what is seen."""
+    places = {f"{block.part}.{block.name}": slice(block.start, block.stop) for block in blocks(spec)}
 
     @jax.jit
-    def step(theta: Array, moments: tuple[Array, Array], i: int, seen: Array, right: Array) -> tuple[Array, Any]:
-        gradient = jax.grad(loss)(theta, seen, right)
-        gradient /= jnp.maximum(1.0, jnp.linalg.norm(gradient))
-        first = MOMENTUM * moments[0] + (1 - MOMENTUM) * gradient
-        second = SQUARES * moments[1] + (1 - SQUARES) * gradient**2
+    @partial(jax.grad, argnums=(0, 1))
+    def slopes_of(theta: Array, projections: Array, right: Array) -> Array:
+        errors = (command(theta, projections) - right) / SPREAD
+        return jnp.mean(jnp.minimum(errors**2, FAR**2))
+
+    def slope(theta: Array, seen: np.ndarray, right: np.ndarray) -> np.ndarray:
+        of_theta, of_projections = slopes_of(theta, eyes.project(parts_of(spec, theta), seen), right)
+        whole = np.array(of_theta)
+        for name, part in eyes.slopes(seen, of_projections).items():
+            whole[places[name]] += part.ravel()
+        return whole
+
+    return slope
+
+
+def _descent(wanted: TeachByGradient) -> Callable[..., tuple[Array, tuple[Array, Array]]]:
+    """A step of Adam, whose length falls from `rate` to 0 along a cosine."""
+
+    @jax.jit
+    def step(theta: Array, moments: tuple[Array, Array], i: int, slope: Array) -> tuple[Array, tuple[Array, Array]]:
+        slope /= jnp.maximum(1.0, jnp.linalg.norm(slope))
+        first = MOMENTUM * moments[0] + (1 - MOMENTUM) * slope
+        second = SQUARES * moments[1] + (1 - SQUARES) * slope**2
         rate = wanted.rate * 0.5 * (1 + jnp.cos(jnp.pi * i / wanted.steps))
         size = jnp.sqrt(second / (1 - SQUARES ** (i + 1))) + TINY
         return theta - rate * first / (1 - MOMENTUM ** (i + 1)) / size, (first, second)

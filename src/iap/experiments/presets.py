@@ -22,6 +22,7 @@ from iap.policies.specs import (
     PolicySpec,
     Products,
     Rank,
+    Tracker,
     Trans,
     TwoLevel,
 )
@@ -37,7 +38,7 @@ VISIONS = {
     "cnn": CNN(),
     "blind": Blind(),
 }
-CONTROLLERS = {"linear": Linear(), "mlp": MLP(), "lstm": LSTM(), "products": Products()}
+CONTROLLERS = {"linear": Linear(), "mlp": MLP(), "lstm": LSTM(), "products": Products(), "tracker": Tracker()}
 
 PRESETS = {
     "seek": TrainConfig(

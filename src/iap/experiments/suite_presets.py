@@ -12,7 +12,7 @@ from iap.attention import ReLU
 from iap.attention.positions import Positions
 from iap.evolution import CMAES
 from iap.experiments.config import Scales, Teach, TeachByGradient, TrainConfig
-from iap.policies.specs import MLP, Blind, MultiRank, PolicySpec, Products, Rank, TwoLevel
+from iap.policies.specs import MLP, Blind, MultiRank, PolicySpec, Products, Rank, Tracker, TwoLevel
 from iap.rollouts import EnvSpec
 
 ALL_BACKGROUNDS = 0.21  # a difficulty a little above medium, which has but eight backgrounds to learn from
@@ -130,14 +130,21 @@ CARTPOLE = {
     )
 }
 # Told where cart and pole are, evolution learns to swing up and to balance in few minutes, without images.
-CARTPOLE_PARTS = ("x of cart", "x of pole_1 from cart", "z of pole_1 from cart")
+CARTPOLE_PARTS = ("pole_1 from cart", "column of cart")
 CARTPOLE |= {
     "cartpole-swingup-told": TrainConfig(
-        env=EnvSpec.of("iap/cartpole-swingup-v0", action_repeat=4, size=(8, 8), told=CARTPOLE_PARTS, told_error=0.02),
-        policy=PolicySpec((8, 8, 3), sensors=3, actions=1, vision=Blind(), controller=Products(changes=True)),
+        env=EnvSpec.of(
+            "iap/cartpole-swingup-v0",
+            difficulty="medium",
+            distractions=("camera",),
+            action_repeat=4,
+            told=CARTPOLE_PARTS,
+            told_error=0.005,
+        ),
+        policy=PolicySpec((100, 100, 3), sensors=3, actions=1, vision=Blind(), controller=Tracker((6,))),
         strategy=CMAES(population=24, sigma=0.5),
-        iterations=200,
-        episodes=6,
+        iterations=300,
+        episodes=4,
         evaluate_every=10,
         evaluate_episodes=24,
     )

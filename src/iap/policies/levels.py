@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from iap.policies.controllers import NO_MEMORY, Feedforward, Multiplied, Recurrent, controller_of
+from iap.policies.controllers import Feedforward, Multiplied, Recurrent, controller_of
 from iap.policies.specs import PolicySpec
 from iap.policies.state import State
 from iap.policies.trees import Params
@@ -59,13 +59,12 @@ class TwoLevels:
         if hold == 0:
             outputs, hidden = self._high(inputs[: self._high_inputs_size], hidden)
             latent, hold = command_of(outputs, self._longest_hold)
-        before = state.latent[None] if state.looks else NO_MEMORY
-        action, _ = self._low(np.concatenate([latent, inputs[self._features_size :]]), before)
+        action, hidden = self._low(np.concatenate([latent, inputs[self._features_size :]]), hidden)
         return Decision(action, hidden, latent, hold - 1)
 
 
 def _only_layer(controller: Feedforward | Multiplied | Recurrent) -> tuple[np.ndarray, np.ndarray] | None:
-    return controller.layers[0] if isinstance(controller, Feedforward) and len(controller.layers) == 1 else None
+    return controller.layers[0] if type(controller) is Feedforward and len(controller.layers) == 1 else None
 
 
 class Command(NamedTuple):

@@ -35,6 +35,7 @@ __all__ = [
     "PolicySpec",
     "Products",
     "Rank",
+    "Tracker",
     "Trans",
     "TwoLevel",
     "Vision",
@@ -75,20 +76,19 @@ class LSTM:
 
 @dataclass(frozen=True)
 class Products:
-    """One layer, on the numbers and the products of each two of them: a force may be one of place times place.
+    """One layer, on the numbers and the products of each two of them: a force may be one of place times place."""
 
-    Attributes:
-        changes: whether by how much each number has changed since the last step counts among the numbers; as a low
-            level it then acts on the command alone.
+
+@dataclass(frozen=True)
+class Tracker(MLP):
+    """An MLP on the numbers, on by how much they have changed since the last step, and on the episode's first ones.
+
+    To balance something is to know how fast it falls; and what it is to be balanced against, such as how a camera is
+    tilted, may be what was seen at first.
     """
 
-    changes: bool = False
 
-    def __post_init__(self) -> None:
-        require_flags(self, "changes")
-
-
-Controller = Linear | MLP | LSTM | Products
+Controller = Linear | MLP | LSTM | Products | Tracker
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class TwoLevel:
     Attributes:
         latent: how many numbers the command has.
         longest_hold: for how many steps at most the high level can hold its command; it chooses from 1 on.
-        low: the low level, which has no memory.
+        low: the low level.
         senses: whether the high level feels the sensors beside what it sees; the low level always does.
         gain: of the low level for commands at the start: they have to be followed from the start to be told good from
             bad, and at a gain of 2 most are followed as far as can be.
@@ -106,14 +106,14 @@ class TwoLevel:
 
     latent: int = 2
     longest_hold: int = 10
-    low: Linear | MLP | Products = Linear()
+    low: Linear | MLP | Products | Tracker = Linear()
     senses: bool = True
     gain: float = 2.0
 
     def __post_init__(self) -> None:
         require_count("latent", self.latent)
         require_count("longest_hold", self.longest_hold)
-        require_type("low", self.low, Linear, MLP, Products)
+        require_type("low", self.low, Linear, MLP, Products, Tracker)
         require_flags(self, "senses")
         require_type("gain", self.gain, float, int)
         if not 0 < self.gain < math.inf:
@@ -199,8 +199,12 @@ class PolicySpec:
             raise ValueError(f"keys_every must be 1 unless vision is Rank, not {self.keys_every}")
         if self.level is not None and self.look_every > 1:
             raise ValueError(f"look_every must be 1 with two levels, which choose when to look, not {self.look_every}")
-        if self.level is not None and self.level.low == Products(changes=True) and self.sensors:
-            raise ValueError(f"sensors must be 0 with a low level of changes, not {self.sensors}")
+        if (
+            self.level is not None
+            and isinstance(self.level.low, Tracker)
+            and isinstance(self.controller, LSTM | Tracker)
+        ):
+            raise ValueError("controller must have no memory above a low level that is a Tracker, which has one")
         require_fit(self.vision, self.seen_shape)
 
     @property
@@ -256,6 +260,7 @@ KINDS: dict[str, type] = {
     "mlp": MLP,
     "lstm": LSTM,
     "products": Products,
+    "tracker": Tracker,
     "two-level": TwoLevel,
     "mirror": Mirror,
     "relu": ReLU,

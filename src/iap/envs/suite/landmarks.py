@@ -9,7 +9,8 @@ from jaxtyping import Float
 
 from iap.envs.camera import load_mujoco
 
-AXES = ("x", "y", "z")
+IN_IMAGE = ("row", "column")
+AXES = ("x", "y", "z", *IN_IMAGE)  # of the room, in m, and of the image
 FREE_SLIDE_M = 1.0  # how far a joint without limits may slide, each way
 SPEED = {"hinge": 3.0, "slide": 1.0}  # standard deviation, in rad/s and m/s
 
@@ -20,29 +21,56 @@ class Place(NamedTuple):
     Attributes:
         part: whose middle it is.
         origin: the part that it is counted from, if any.
-        axis: of the room, in m; None for (row, column) in the image.
+        axes: those of AXES that it is told along.
     """
 
     part: str
     origin: str | None
-    axis: int | None
+    axes: tuple[str, ...]
 
 
 def place_named(name: str) -> Place:
-    """Either "A" or "A from B", or along an axis of the room "x of A" or "z of A from B"."""
+    """Either "A" or "A from B", (row, column) in the image, or along one axis "x of A", "column of A from B"."""
     axis, of, rest = name.partition(" of ")
     part, _, origin = (rest if of else name).partition(" from ")
     if of and axis not in AXES:
-        raise ValueError(f"parts may be told along {', '.join(AXES)} of the room, not along {axis!r}, in {name!r}")
-    return Place(part, origin or None, AXES.index(axis) if of else None)
+        raise ValueError(f"parts may be told along {', '.join(AXES)}, not along {axis!r} as in {name!r}")
+    return Place(part, origin or None, (axis,) if of else IN_IMAGE)
 
 
 def count_told(names: Sequence[str]) -> int:
-    """How many numbers tell of these: two of a place in the image, one along an axis."""
-    return sum(2 if place_named(name).axis is None else 1 for name in names)
+    """How many numbers tell of these: two of a place in the image, one along a single axis."""
+    return sum(len(place_named(name).axes) for name in names)
 
 
-def numbers_of_parts(model: Any) -> dict[str, int]:
+class Telling:
+    """Tells where parts are: their points are looked up once, then told at every step."""
+
+    def __init__(self, model: Any, camera: int, size: tuple[int, int], names: Sequence[str]) -> None:
+        self._model, self._camera, self._size = model, camera, size
+        geoms = _geoms_of(model)
+        places = [place_named(name) for name in names]
+        wanted = list(dict.fromkeys(part for part, origin, _ in places for part in (part, origin) if part is not None))
+        if missing := [part for part in wanted if part not in geoms]:
+            raise ValueError(f"parts must be some of {', '.join(geoms)}, not {missing[0]!r}")
+        self._points = [geoms[part] for part in wanted]
+        nothing = len(AXES) * len(wanted)  # the place of a zero behind all coordinates
+        self._ends = [len(AXES) * wanted.index(part) + AXES.index(axis) for part, _, axes in places for axis in axes]
+        self._starts = [
+            nothing if origin is None else len(AXES) * wanted.index(origin) + AXES.index(axis)
+            for _, origin, axes in places
+            for axis in axes
+        ]
+
+    def __call__(self, data: Any) -> Float[np.ndarray, " n"]:
+        """The numbers that tell of the places, as they are now."""
+        points = data.geom_xpos[self._points]
+        shown = place_in_image(self._model, data, self._camera, self._size, points)
+        numbers = np.append(np.concatenate([points, shown], axis=1), 0.0)
+        return numbers[self._ends] - numbers[self._starts]
+
+
+def _geoms_of(model: Any) -> dict[str, int]:
     """The geoms that have names."""
     mujoco = load_mujoco()
     names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM.value, geom) for geom in range(model.ngeom)]

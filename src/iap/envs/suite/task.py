@@ -13,14 +13,7 @@ from iap.attention.arrays import require_count
 from iap.envs.observations import Observation, observation_space, require_size
 from iap.envs.suite.distractions import KINDS, distractions_of
 from iap.envs.suite.frames import CAMERA, LONGEST_SIDE
-from iap.envs.suite.landmarks import (
-    count_told,
-    numbers_of_parts,
-    place_in_image,
-    place_named,
-    require_error,
-    scatter_joints,
-)
+from iap.envs.suite.landmarks import Telling, count_told, require_error, scatter_joints
 from iap.envs.suite.loading import loaded
 from iap.envs.suite.rewards import reward_of
 from iap.envs.suite.sources import PROCEDURAL, Split
@@ -117,8 +110,7 @@ class SuiteTask(gymnasium.Env):
         self._view = self._open_view(self._size)
         self._picture: View | None = None
         substeps = round(self._env.control_timestep() / self._physics.timestep())
-        self._named = numbers_of_parts(self._model)
-        self.places(self._told)  # so that a part that is not there is refused now
+        self._telling = Telling(self._model, self._number, self._size, self._told)
         self._begin_telling(0)
         self._simulate = stepper(self._model, self._data, substeps)
         self._reward = reward_of(task, self._task, self._physics)
@@ -191,11 +183,10 @@ class SuiteTask(gymnasium.Env):
     def places(self, parts: Sequence[str]) -> Float[np.ndarray, " n"]:
         """Where the middle of each of these parts (geoms) is in the image, (row, column), whose edges are at ±1.
 
-        "A from B" is how far A is from B. "x of A" is where A is in the room along x, y or z, in m: one number.
+        "A from B" is how far A is from B. "row of A" or "column of A" is one of the two numbers; "x of A", "y of A" and
+        "z of A" are where A is in the room, in m.
         """
-        named = [place_named(part) for part in parts]
-        told = [self._place(part, axis) - self._place(origin, axis) for part, origin, axis in named]
-        return np.concatenate([np.zeros(0), *told])
+        return Telling(self._model, self._number, self._size, parts)(self._data)
 
     def scatter(self, rng: np.random.Generator) -> Observation:
         """Put the robot into any pose, moving anyhow, and look: eyes can be taught what the task seldom shows."""
@@ -206,17 +197,6 @@ class SuiteTask(gymnasium.Env):
     def close(self) -> None:
         """Free the cameras and the simulator."""
         self._resources.close()
-
-    def _place(self, part: str | None, axis: int | None) -> Float[np.ndarray, " n"]:
-        """Where a part is, along an axis of the room or in the image; no part is where all is counted from."""
-        if part is None:
-            return np.zeros(1 if axis is not None else 2)
-        if part not in self._named:
-            raise ValueError(f"parts must be some of {', '.join(self._named)}, not {part!r}")
-        point = self._data.geom_xpos[self._named[part]]
-        if axis is not None:
-            return point[axis : axis + 1]
-        return place_in_image(self._model, self._data, self._number, self._size, point[None])[0]
 
     def _open_view(self, size: tuple[int, int], *, fast: bool = True) -> View:
         view = View(self._model, size, self._number, fast=fast, background=self._distractions.background)
@@ -245,7 +225,7 @@ class SuiteTask(gymnasium.Env):
         if not self._told:
             return np.zeros(0)
         self._distractions.show(self._data)
-        return self.places(self._told) + self._wrong + self._error * self._rng.standard_normal(len(self._wrong))
+        return self._telling(self._data) + self._wrong + self._error * self._rng.standard_normal(len(self._wrong))
 
     def _advance(self, action: Float[np.ndarray, " k"]) -> float:
         """One step of the task, as dm_control makes it but without its observations and checks."""
