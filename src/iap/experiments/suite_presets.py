@@ -142,9 +142,10 @@ CARTPOLE |= {
             told_error=0.005,
         ),
         policy=PolicySpec((100, 100, 3), sensors=3, actions=1, vision=Blind(), controller=Tracker((6,))),
-        strategy=CMAES(population=24, sigma=0.5),
+        strategy=CMAES(population=16, sigma=0.5),
         iterations=300,
         episodes=4,
+        max_steps=125,
         evaluate_every=10,
         evaluate_episodes=24,
     )
