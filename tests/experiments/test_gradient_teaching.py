@@ -11,12 +11,13 @@ from iap.evolution import CMAES, ask
 from iap.experiments.config import Scales, TeachByGradient, TrainConfig, config_from_json, config_to_json
 from iap.experiments.evaluate import find_policy
 from iap.experiments.gradient_eyes import eyes_of
-from iap.experiments.gradient_teaching import SPREAD, command_of, parts_of, teach_by_gradient
+from iap.experiments.gradient_lessons import collect, told_policy
+from iap.experiments.gradient_teaching import FAR, SPREAD, _slope_of_loss, command_of, parts_of, teach_by_gradient
 from iap.experiments.run_directory import RunDirectory
 from iap.experiments.train import train
 from iap.policies import CNN, MLP, Blind, Linear, MultiRank, Normaliser, Policy, PolicySpec, Products, Rank, TwoLevel
 from iap.policies.controllers import NO_MEMORY, controller_of
-from iap.policies.files import load
+from iap.policies.files import PolicyFile, load, save
 from iap.policies.parameters import blocks, flatten, init, unflatten
 from iap.policies.sights import show
 from iap.rollouts import EnvSpec, InlinePool
@@ -70,6 +71,40 @@ def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     eyes, theta = eyes_of(spec), jnp.asarray(theta)
     said = command_of(spec, eyes, normaliser)(theta, eyes.project(parts_of(spec, theta), seen))
     np.testing.assert_allclose(said, own, atol=1e-4)
+
+
+@pytest.mark.parametrize("config", [REACHER, CONVOLVING])
+def test_the_slope_of_the_loss_is_that_of_small_steps(config):
+    spec, rng = config.policy, np.random.default_rng(2)
+    seen = rng.integers(0, 255, (6, *spec.seen_shape), dtype=np.uint8)
+    right = rng.uniform(-0.5, 0.5, (6, 2)).astype(np.float32)
+    theta, eyes = flatten(init(spec, 4)), eyes_of(spec)
+    parts = parts_of(spec, jnp.asarray(theta))
+    command = command_of(spec, eyes, Normaliser.of(np.asarray(eyes.read(parts, eyes.project(parts, seen)))))
+
+    def loss(theta):
+        errors = (command(theta, eyes.project(parts_of(spec, theta), seen)) - right) / SPREAD
+        return float(jnp.mean(jnp.minimum(errors**2, FAR**2)))
+
+    slope = _slope_of_loss(spec, eyes, command)(jnp.asarray(theta), seen, right)
+    for block in (block for block in blocks(spec) if block.part != "low"):
+        step = np.zeros_like(theta)
+        step[block.start : block.stop] = slope[block.start : block.stop]
+        size = np.linalg.norm(step)
+        step *= 1e-3 / size
+        assert (loss(theta + step) - loss(theta - step)) / 2e-3 == pytest.approx(size, rel=0.25)  # there are kinks
+
+
+def test_every_other_lesson_is_of_what_a_told_policy_meets_beginning_with_its_first_look(tmp_path):
+    told = PolicySpec((24, 24, 3), sensors=2, actions=2, vision=Blind(), controller=Products())
+    env = {"size": [24, 24], "told": ["target"], "told_error": 0.1}
+    still = PolicyFile(told, np.zeros(12, np.float32), None, "iap/reacher-easy-v0", env)  # whatever it is told
+    save(tmp_path / "still.policy", still)
+    wanted = replace(TEACH, parts=("finger",), lessons=100, an_episode=5, low_from=str(tmp_path / "still.policy"))
+    places = collect(REACHER, wanted, told_policy(REACHER, wanted), lambda _what, _share: None).places
+    scattered, met = places.reshape(10, 2, 5, 2).transpose(1, 0, 2, 3)
+    assert (scattered.std(axis=1) > 0.05).any(axis=1).all()
+    np.testing.assert_allclose(met, np.broadcast_to(met[:, :1], met.shape), atol=0.05)
 
 
 def test_evolution_starts_from_the_taught_policy_and_leaves_its_eyes(tmp_path):

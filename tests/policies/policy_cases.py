@@ -20,6 +20,7 @@ from iap.policies import (
     PolicySpec,
     Products,
     Rank,
+    Tracker,
     Trans,
     TwoLevel,
     blocks,
@@ -29,7 +30,7 @@ from iap.policies import (
 VALUES = ["pixels", "centres", "projection"]
 KERNELS = st.sampled_from([ReLU(), Softmax(projections=5), Softmax("hyperbolic", 4), Softmax("favor++", 4)])
 POSITIONS = st.sampled_from([Positions(), Positions("concat", channels=3), Positions("none")])
-CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3), Products()])
+CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3), Products(), Tracker((3,))])
 
 
 def patches() -> dict[str, Any]:
@@ -84,7 +85,7 @@ def specs(draw: DrawFn) -> PolicySpec:
         vision=vision,
         controller=draw(CONTROLLERS),
         frames=draw(st.integers(1, 3)),
-        sees=draw(st.sampled_from([("image",), ("changes",), ("contrast", "changes"), ("image", "detail")])),
+        sees=draw(st.sampled_from([("image",), ("changes",), ("contrast", "changes"), ("departures", "detail")])),
         anchored=draw(st.booleans()),
         normalise=draw(st.booleans()),
         look_every=draw(st.integers(1, 3)) if level is None else 1,

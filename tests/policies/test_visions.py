@@ -78,10 +78,10 @@ def standing_out(image: np.ndarray, times: int) -> np.ndarray:
 @pytest.mark.parametrize(("sight", "times", "shape"), [("contrast", 3, (12, 10, 3)), ("detail", 12, (60, 50, 1))])
 @pytest.mark.parametrize("floats", [False, True])
 @pytest.mark.parametrize("vision", [Rank(patch=2, stride=2), Trans(patch=2, stride=2), CNN(((2, 3, 2),))])
-def test_a_policy_that_sees_what_stands_out_and_changes_acts_as_one_that_is_shown_them(
+def test_a_policy_that_sees_what_stands_out_changes_and_departs_acts_as_one_that_is_shown_them(
     vision, floats, sight, times, shape
 ):
-    sees = some_policy(PolicySpec(shape, 0, 2, vision=vision, frames=2, sees=(sight, "changes")))
+    sees = some_policy(PolicySpec(shape, 0, 2, vision=vision, frames=2, sees=(sight, "changes", "departures")))
     shown = some_policy(replace(sees.spec, image_shape=sees.spec.seen_shape, sees=("image",)))
     kind = np.float32 if floats else np.uint8
     images = [(o["image"] / (255 if floats else 1)).astype(kind) for o in observations(sees.spec, 4)]
@@ -90,8 +90,9 @@ def test_a_policy_that_sees_what_stands_out_and_changes_acts_as_one_that_is_show
     for image in images:
         frame[:] = image
         change = np.abs(image.astype(float) - before).astype(kind)
-        both = np.concatenate([standing_out(image, times), change], axis=2)
+        departed = np.minimum(6 * np.abs(image.astype(float) - images[0]), 1 if floats else 255).astype(kind)
+        all_three = np.concatenate([standing_out(image, times), change, departed], axis=2)
         action, state, _ = sees.act(state, {"image": frame, "sensors": np.empty(0)})
-        wanted, state_of_shown, _ = shown.act(state_of_shown, {"image": both, "sensors": np.empty(0)})
+        wanted, state_of_shown, _ = shown.act(state_of_shown, {"image": all_three, "sensors": np.empty(0)})
         np.testing.assert_allclose(action, wanted, atol=1e-5)
         before = image

@@ -148,7 +148,28 @@ CARTPOLE |= {
         max_steps=125,
         evaluate_every=10,
         evaluate_episodes=24,
-    )
+    ),
+    # A camera that is tilted tilts the pole: what was seen at first, a pole that hangs, tells by how much.
+    "cartpole-swingup-taught": TrainConfig(
+        env=EnvSpec.of("iap/cartpole-swingup-v0", frame="grey", difficulty=ALL_BACKGROUNDS, action_repeat=4),
+        policy=PolicySpec(
+            (100, 100, 1),
+            sensors=0,
+            actions=1,
+            vision=MultiRank(patch=8, stride=2, d=12, heads=12, keep=40),
+            controller=MLP((24,)),
+            sees=("departures", "detail"),
+            level=TwoLevel(latent=3, longest_hold=1, low=Tracker((6,)), senses=False),
+        ),
+        strategy=CMAES(population=20, sigma=0.3),
+        iterations=80,
+        episodes=4,
+        max_steps=125,
+        teach=TeachByGradient(
+            CARTPOLE_PARTS, lessons=20_000, an_episode=8, steps=2_500, low_from="zoo:cartpole-swingup-told"
+        ),
+        **TAUGHT,
+    ),
 }
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
 BALL = {

@@ -57,6 +57,22 @@ def test_a_part_that_is_not_there_is_refused_with_those_that_are():
         make_env("iap/cartpole-swingup-v0", size=(8, 8), told=("leg",))
 
 
+def test_places_are_told_along_single_axes_of_the_image_and_of_the_room():
+    env = make_env("iap/cartpole-swingup-v0", size=SIZE, difficulty=0.2, distractions=("camera",))
+    suite: Any = env.unwrapped
+    env.reset(seed=1)
+    suite.scatter(np.random.default_rng(3))
+    x, angle, *_ = suite.true_state()
+    room = suite.places(["x of cart", "x of pole_1 from cart", "z of pole_1 from cart"])
+    row, column, *apart = suite.places(["pole_1 from cart", "column of pole_1", "column of cart", "row of cart"])
+    env.close()
+    np.testing.assert_allclose(room, [x, 0.5 * np.sin(angle), 0.5 * np.cos(angle)], atol=1e-5)
+    assert column == pytest.approx(apart[0] - apart[1])
+    assert abs(row) > 0.01
+    with pytest.raises(ValueError, match="parts may be told along x, y, z, row, column, not along 'w'"):
+        make_env("iap/cartpole-swingup-v0", size=(8, 8), told=("w of cart",))
+
+
 @pytest.mark.parametrize("error", [-0.1, 2.0])
 def test_an_error_that_is_none_is_refused(error):
     with pytest.raises(ValueError, match="told_error must be between 0 and 1"):
