@@ -71,6 +71,8 @@ class TeachByGradient:
         parts: where what is, in the image or in the room, they are taught to tell: these are the command.
         lessons: how many images they look at.
         an_episode: how many of them are of the same episode, in poses of their own.
+        own: how often the policy that is being taught is looked at itself, after so many equal shares of the steps: of
+            each time come as many lessons as of what is looked at in the beginning. Needs `low_from`.
         steps: of gradient descent.
         batch: how many lessons in each.
         rate: how far a step goes at first; it falls to 0.
@@ -81,6 +83,7 @@ class TeachByGradient:
     parts: tuple[str, ...]
     lessons: int = 12_000
     an_episode: int = 4
+    own: int = 0
     steps: int = 1_000
     batch: int = 64
     rate: float = 0.01
@@ -92,6 +95,9 @@ class TeachByGradient:
         require_count("teach.lessons", self.lessons, least=100)
         for name in ("an_episode", "steps", "batch"):
             require_count(f"teach.{name}", getattr(self, name))
+        require_count("teach.own", self.own, least=0)
+        if self.own and self.low_from is None:
+            raise ValueError("teach.own must be 0 without teach.low_from: the policy does not know yet what to do")
         if not 0 < self.rate < 1:
             raise ValueError(f"teach.rate must be between 0 and 1, not {self.rate}")
 

@@ -1,10 +1,10 @@
 """What eyes that are taught by gradients look at: images, and where the simulator knows things to be in them.
 
-Robots in any pose, before many backgrounds; and, where there is a policy that was told where things are, what that
-meets on its way, which is what will have to be seen.
+Robots in any pose, before many backgrounds; where there is a policy that was told where things are, what that meets on
+its way; and what the taught policy itself meets: eyes that take a wrong place for the right one lead there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,8 @@ from iap.policies.parameters import unflatten
 from iap.policies.sights import show
 from iap.rollouts import EnvSpec
 
-LONGEST_EPISODE = 200  # steps of a told policy that are looked at
+HELD_BACK = 10  # one episode in so many
+LONGEST_EPISODE = 200  # steps of an episode that are looked at; no task of the suite ends before
 
 Lesson = tuple[np.ndarray, np.ndarray]  # what is seen, and the places
 
@@ -31,6 +32,17 @@ class Lessons(NamedTuple):
 
     seen: UInt8[np.ndarray, "n H W C"]
     places: Float[np.ndarray, "n s"]
+
+    def joined(self, others: "Lessons") -> "Lessons":
+        """These, then the others."""
+        return Lessons(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
+
+    def parted(self, an_episode: int) -> tuple["Lessons", "Lessons"]:
+        """Those to learn from, and those of every tenth episode, by which what was learnt is judged."""
+        held_back = np.arange(len(self.seen)) // an_episode % HELD_BACK == HELD_BACK - 1
+        return Lessons(self.seen[~held_back], self.places[~held_back]), Lessons(
+            self.seen[held_back], self.places[held_back]
+        )
 
 
 def told_policy(config: TrainConfig, wanted: TeachByGradient) -> PolicyFile | None:
@@ -55,23 +67,49 @@ def told_policy(config: TrainConfig, wanted: TeachByGradient) -> PolicyFile | No
 
 def collect(config: TrainConfig, wanted: TeachByGradient, told: PolicyFile | None, tell_about: Told) -> Lessons:
     """Lessons before the backgrounds of training: of any poses, and every other of a told policy's, if there is one."""
-    rng = np.random.default_rng(draw_seeds(config.seed, TEACHING, 1))
-    episodes = -(-wanted.lessons // wanted.an_episode)
-    seeds = [TRAINING_SEEDS + seed for seed in draw_seeds(config.seed, TEACHING, 1 + episodes)[1:]]
-    lessons: list[Lesson] = []
+    policy = None if told is None else Policy(told.spec, unflatten(told.spec, told.theta), told.normaliser)
     env: Any = _telling(config.env, wanted, told).make()
+
+    def one(seed: int, number: int, rng: np.random.Generator) -> Iterator[Lesson]:
+        if policy is not None and number % 2 == 1:
+            return _met(env, config, wanted, policy, seed, rng)
+        return _scattered(env, config, wanted, seed, rng)
+
+    return _lessons(env, config, wanted, 0, one, lambda share: tell_about("looking at poses", share))
+
+
+def collect_own(config: TrainConfig, wanted: TeachByGradient, policy: Policy, time: int, tell_about: Told) -> Lessons:
+    """What the policy that is being taught meets, for the n-th time."""
+    env: Any = config.env.make()
+
+    def one(seed: int, _number: int, rng: np.random.Generator) -> Iterator[Lesson]:
+        return _met(env, config, wanted, policy, seed, rng)
+
+    return _lessons(env, config, wanted, time, one, lambda share: tell_about("looking at its own episodes", share))
+
+
+def _lessons(
+    env: Any,
+    config: TrainConfig,
+    wanted: TeachByGradient,
+    time: int,
+    one: Callable[[int, int, np.random.Generator], Iterator[Lesson]],
+    tell_about: Callable[[float], None],
+) -> Lessons:
+    """An equal share of all lessons, from episodes of their own."""
+    episodes = -(-wanted.lessons // ((1 + wanted.own) * wanted.an_episode))
+    first, *seeds = draw_seeds(config.seed, TEACHING + 2 + time, 1 + episodes)
+    rng = np.random.default_rng(first)
+    lessons: list[Lesson] = []
     try:
         if not hasattr(env.unwrapped, "scatter"):
             raise ValueError(f"{config.env.id} cannot teach: it has no scatter() and places()")
         for number, seed in enumerate(seeds):
-            tell_about("looking at poses", number / len(seeds))
-            if told is not None and number % 2 == 1:
-                lessons += _met(env, config, wanted, told, seed, rng)
-            else:
-                lessons += _scattered(env, config, wanted, seed, rng)
+            tell_about(number / len(seeds))
+            lessons += one(TRAINING_SEEDS + seed, number, rng)
     finally:
         env.close()
-    seen, places = zip(*lessons[: wanted.lessons], strict=True)
+    seen, places = zip(*lessons, strict=True)
     return Lessons(np.array(seen), np.array(places, np.float32))
 
 
@@ -97,21 +135,19 @@ def _scattered(
 
 
 def _met(
-    env: Any, config: TrainConfig, wanted: TeachByGradient, told: PolicyFile, seed: int, rng: np.random.Generator
+    env: Any, config: TrainConfig, wanted: TeachByGradient, policy: Policy, seed: int, rng: np.random.Generator
 ) -> Iterator[Lesson]:
-    """What a policy meets that is told where things are: the first look, which it may remember, and others."""
-    policy = Policy(told.spec, unflatten(told.spec, told.theta), told.normaliser)
-    state, look = policy.begin(seed), env.unwrapped.look
+    """What a policy meets: its first look, which it may remember, and others."""
     observation, _ = env.reset(seed=seed)
+    state, look = policy.begin(seed), env.unwrapped.look
     first = before = observation["image"].copy()
     chosen = {0, *rng.choice(np.arange(1, LONGEST_EPISODE), wanted.an_episode - 1, replace=False).tolist()}
-    for step in range(max(chosen) + 1):
+    for step in range(LONGEST_EPISODE):
         image = observation["image"].copy()
         if step in chosen:
             yield show(config.policy.sees, image, before, first), env.unwrapped.places(wanted.parts)
         raw, state, _ = policy.act(state, observation)
-        look(bool({step + 1, step + 2} & chosen))  # also at the image before, of which changes are seen
-        observation, _, terminated, truncated, _ = env.step(to_action(env.action_space, raw))
+        # An image is wanted by the policy, as a lesson, and as the one before a lesson, of which changes are seen.
+        look(policy.wants_image(state) or bool({step + 1, step + 2} & chosen))
+        observation, *_ = env.step(to_action(env.action_space, raw))
         before = image
-        if terminated or truncated:
-            break

@@ -17,16 +17,16 @@ from jaxtyping import Array, Float
 
 from iap.experiments.config import TeachByGradient, TrainConfig
 from iap.experiments.gradient_eyes import Eyes, Parts, eyes_of
-from iap.experiments.gradient_lessons import collect, told_policy
+from iap.experiments.gradient_lessons import Lessons, collect, collect_own, told_policy
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Taught, Told
-from iap.policies import Normaliser, PolicySpec, Products, blocks, flatten, init
+from iap.policies import Normaliser, Policy, PolicySpec, Products, blocks, flatten, init
 from iap.policies.files import PolicyFile
 from iap.policies.normaliser import CLIP
+from iap.policies.parameters import unflatten
 
 SPREAD = 0.25  # standard deviation of each number of the command, which tanh gives: four of them fit
 FARTHEST = 0.95  # that a command is asked to tell
-HELD_BACK = 0.1  # of the lessons, by which the eyes are judged
 FAR = 2.0  # errors beyond so many standard deviations count no more: eyes that see another thing pull no further
 SOME = 256  # lessons at a time, where there is no hurry
 OFTEN = 100  # steps from one word about progress to the next
@@ -38,37 +38,43 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
     assert isinstance(config.teach, TeachByGradient)
     spec, wanted = config.policy, config.teach
     told = told_policy(config, wanted)
-    all_seen, places = collect(config, wanted, told, tell_about)
-    commands = _in_units(places, told)
-    cut = round((1 - HELD_BACK) * len(places))
+    lessons = collect(config, wanted, told, tell_about)
     theta, eyes = jnp.asarray(flatten(init(spec, config.seed))), eyes_of(spec)
-    parts, some = parts_of(spec, theta), all_seen[:SOME]
-    normaliser = Normaliser.of(np.asarray(eyes.read(parts, eyes.project(parts, some))))
+    parts = parts_of(spec, theta)
+    normaliser = Normaliser.of(np.asarray(eyes.read(parts, eyes.project(parts, lessons.seen[:SOME]))))
+    units = Normaliser.of(lessons.places) if told is None or told.normaliser is None else told.normaliser
     command = command_of(spec, eyes, normaliser)
 
-    def explained(theta: Array) -> float:
-        seen, right = all_seen[cut:], commands[cut:]
-        said = [
-            command(theta, eyes.project(parts_of(spec, theta), some))
-            for some in np.array_split(seen, -(-len(seen) // SOME))
-        ]
+    def explained(theta: Array, lessons: Lessons) -> float:
+        parts, right = parts_of(spec, theta), _in_units(lessons.places, units)
+        said = [command(theta, eyes.project(parts, some)) for some in _some_at_a_time(lessons.seen)]
         return float(1 - np.square(np.concatenate(said) - right).sum() / np.square(right).sum())
 
-    drawn = explained(theta)
+    known, new = lessons.parted(wanted.an_episode)
+    drawn = explained(theta, new)
     slope, step = _slope_of_loss(spec, eyes, command), _descent(wanted)
     rng = np.random.default_rng(draw_seeds(config.seed, TEACHING + 1, 1))
     moments = jnp.zeros_like(theta), jnp.zeros_like(theta)
-    for i in range(wanted.steps):
-        chosen = rng.integers(cut, size=wanted.batch)
-        theta, moments = step(theta, moments, i, slope(theta, all_seen[chosen], commands[chosen]))
-        if (i + 1) % OFTEN == 0:
-            tell_about(f"teaching eyes, R² {explained(theta):.2f}", (i + 1) / wanted.steps)
-    return Taught(_with_low_level(spec, np.array(theta), told), normaliser, drawn, explained(theta))
+    for time, share in enumerate(np.array_split(np.arange(wanted.steps), 1 + wanted.own)):
+        if time > 0:
+            own = Policy(spec, unflatten(spec, _with_low_level(spec, np.array(theta), told)), normaliser)
+            lessons = lessons.joined(collect_own(config, wanted, own, time, tell_about))
+            known, new = lessons.parted(wanted.an_episode)
+        right = _in_units(known.places, units)
+        for i in share.tolist():
+            chosen = rng.integers(len(right), size=wanted.batch)
+            theta, moments = step(theta, moments, i, slope(theta, known.seen[chosen], right[chosen]))
+            if (i + 1) % OFTEN == 0:
+                tell_about(f"teaching eyes, R² {explained(theta, new):.2f}", (i + 1) / wanted.steps)
+    return Taught(_with_low_level(spec, np.array(theta), told), normaliser, drawn, explained(theta, new))
 
 
-def _in_units(places: Float[np.ndarray, "n s"], told: PolicyFile | None) -> Float[np.ndarray, "n s"]:
-    """Places as commands: in the units of a policy that was told them, or of their own spread."""
-    units = Normaliser.of(places) if told is None or told.normaliser is None else told.normaliser
+def _some_at_a_time(seen: np.ndarray) -> list[np.ndarray]:
+    return np.array_split(seen, -(-len(seen) // SOME))
+
+
+def _in_units(places: Float[np.ndarray, "n s"], units: Normaliser) -> Float[np.ndarray, "n s"]:
+    """Places as commands."""
     mean, scale, _ = units.folded
     return np.clip(SPREAD * (places - mean) * scale, -FARTHEST, FARTHEST).astype(np.float32)
 

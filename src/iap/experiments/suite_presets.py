@@ -166,7 +166,7 @@ CARTPOLE |= {
         episodes=4,
         max_steps=125,
         teach=TeachByGradient(
-            CARTPOLE_PARTS, lessons=20_000, an_episode=8, steps=2_500, low_from="zoo:cartpole-swingup-told"
+            CARTPOLE_PARTS, lessons=24_000, an_episode=8, own=3, steps=3_000, low_from="zoo:cartpole-swingup-told"
         ),
         **TAUGHT,
     ),
@@ -251,12 +251,12 @@ REACHER = {
             sees=("contrast",),
             level=TwoLevel(latent=6, longest_hold=1, low=Products(), senses=False),
         ),
-        strategy=CMAES(population=24, sigma=0.5),
-        iterations=40,
+        strategy=CMAES(population=20, sigma=0.5),
+        iterations=30,
         episodes=6,
         max_steps=125,
         teach=TeachByGradient(
-            REACHER_PARTS, lessons=20_000, an_episode=4, steps=2_500, low_from="zoo:reacher-easy-told"
+            REACHER_PARTS, lessons=24_000, an_episode=6, own=3, steps=3_000, low_from="zoo:reacher-easy-told"
         ),
         **TAUGHT,
     ),
