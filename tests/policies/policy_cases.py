@@ -20,7 +20,6 @@ from iap.policies import (
     PolicySpec,
     Products,
     Rank,
-    Tracker,
     Trans,
     TwoLevel,
     blocks,
@@ -30,7 +29,7 @@ from iap.policies import (
 VALUES = ["pixels", "centres", "projection"]
 KERNELS = st.sampled_from([ReLU(), Softmax(projections=5), Softmax("hyperbolic", 4), Softmax("favor++", 4)])
 POSITIONS = st.sampled_from([Positions(), Positions("concat", channels=3), Positions("none")])
-CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3), Products(), Tracker((3,))])
+CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3), Products(), Products(changes=True)])
 
 
 def patches() -> dict[str, Any]:

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from policy_cases import observations, some_policy
 
-from iap.policies import LSTM, MLP, Blind, Linear, MultiRank, PolicySpec, Products, Tracker, TwoLevel
+from iap.policies import LSTM, MLP, Blind, Linear, MultiRank, PolicySpec, Products, TwoLevel
 from iap.policies.trees import LayersParams, LSTMParams
 
 
-def spec_of(controller: Linear | MLP | LSTM | Products | Tracker) -> PolicySpec:
+def spec_of(controller: Linear | MLP | LSTM | Products) -> PolicySpec:
     return PolicySpec((8, 8, 3), sensors=5, actions=3, vision=Blind(), controller=controller)
 
 
@@ -74,48 +74,33 @@ def with_products(x):
     return np.concatenate([x, [x[i] * x[j] for i in range(len(x)) for j in range(i, len(x))]])
 
 
-def test_a_layer_with_products_acts_on_the_numbers_and_on_the_product_of_each_two():
-    policy = some_policy(spec_of(Products()))
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_layer_with_products_acts_on_the_numbers_and_on_how_they_have_changed(changes):
+    spec = spec_of(Products(changes))
+    policy = some_policy(spec)
     assert isinstance(policy.params.controller, LayersParams)
     [layer] = policy.params.controller.layers
-    [observation] = observations(policy.spec, 1)
-    action, _, _ = policy.act(policy.begin(), observation)
-    numbers = with_products(observation["sensors"])
-    np.testing.assert_allclose(action, np.tanh(layer.weight @ numbers + layer.bias), atol=1e-5)
-
-
-def tracked(params, x, last, first):
-    x = np.concatenate([x, 5 * (x - last), first])
-    for layer in params.layers:
-        x = np.tanh(layer.weight @ x + layer.bias)
-    return x
-
-
-def test_a_tracker_acts_on_the_numbers_on_how_they_have_changed_and_on_the_first():
-    spec = spec_of(Tracker((4,)))
-    policy, seen = some_policy(spec), observations(spec, 4)
-    state, last, first = policy.begin(), seen[0]["sensors"], seen[0]["sensors"]
-    for observation in seen:
+    state, last = policy.begin(), None
+    for observation in observations(spec, 4):
         action, state, _ = policy.act(state, observation)
         x = observation["sensors"]
-        np.testing.assert_allclose(action, tracked(policy.params.controller, x, last, first), atol=1e-5)
+        numbers = np.concatenate([x, 5 * (x - (x if last is None else last))]) if changes else x
+        np.testing.assert_allclose(action, np.tanh(layer.weight @ with_products(numbers) + layer.bias), atol=1e-5)
         last = x
 
 
-def test_a_tracker_below_another_level_follows_the_command():
-    level = TwoLevel(latent=2, longest_hold=1, low=Tracker((3,)))
+def test_a_low_level_with_changes_knows_how_the_command_has_changed():
+    level = TwoLevel(latent=2, longest_hold=1, low=Products(changes=True))
     spec = PolicySpec((8, 8, 3), sensors=0, actions=2, vision=MultiRank(keep=2), level=level)
-    policy, commands = some_policy(spec), []
-    state = policy.begin()
+    policy = some_policy(spec)
+    assert isinstance(policy.params.low, LayersParams)
+    [layer] = policy.params.low.layers
+    state, last = policy.begin(), None
     for observation in observations(spec, 4):
         action, state, _ = policy.act(state, observation)
-        commands.append(state.latent)
-        wanted = tracked(policy.params.low, state.latent, commands[max(0, len(commands) - 2)], commands[0])
-        np.testing.assert_allclose(action, wanted, atol=1e-5)
-    assert not np.allclose(commands[0], commands[-1])
-
-
-def test_two_levels_with_a_memory_each_are_refused():
-    level = TwoLevel(latent=2, longest_hold=1, low=Tracker())
-    with pytest.raises(ValueError, match="controller must have no memory above"):
+        change = 5 * (state.latent - (state.latent if last is None else last))
+        numbers = with_products(np.concatenate([state.latent, change]))
+        np.testing.assert_allclose(action, np.tanh(layer.weight @ numbers + layer.bias), atol=1e-5)
+        last = state.latent
+    with pytest.raises(ValueError, match="controller must have no memory above a low level"):
         PolicySpec((8, 8, 3), sensors=0, actions=2, vision=MultiRank(keep=2), controller=LSTM(3), level=level)

@@ -22,7 +22,6 @@ from iap.policies.specs import (
     Blind,
     ExactRank,
     PolicySpec,
-    Products,
     Rank,
     Trans,
     TwoLevel,
@@ -226,21 +225,6 @@ def test_policies_that_saw_changes_before_there_were_other_sights_still_do(tmp_p
     content = raw_file({"__metadata__": {"policy": header}, **tensors}, struct.pack("<2f", 0.5, -1.25))
     (tmp_path / "old.policy").write_bytes(content)
     assert load(tmp_path / "old.policy").spec.sees == sees
-
-
-def test_policies_whose_layers_with_products_could_have_known_changes_are_still_read(tmp_path):
-    policy = PolicyFile(
-        PolicySpec((4, 4, 1), 2, 1, Blind(), controller=Products()), np.ones(6, np.float32), None, "iap/Seek-v0"
-    )
-    save(tmp_path / "new.policy", policy)
-    content = (tmp_path / "new.policy").read_bytes()
-    length = struct.unpack("<Q", content[:8])[0]
-    whole = json.loads(content[8 : 8 + length])
-    header = json.loads(whole["__metadata__"]["policy"])
-    header["spec"]["controller"]["changes"], header["version"] = False, 2
-    whole["__metadata__"]["policy"] = json.dumps(header)
-    (tmp_path / "old.policy").write_bytes(raw_file(whole, content[8 + length :]))
-    assert load(tmp_path / "old.policy").spec == policy.spec
 
 
 def test_old_headers_pass_through_every_upgrade_after_their_version():

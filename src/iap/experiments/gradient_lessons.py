@@ -15,7 +15,7 @@ from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
 from iap.experiments.evaluate import find_policy
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Told
-from iap.policies import Blind, Policy, Products, Tracker
+from iap.policies import Blind, Policy, Products
 from iap.policies.files import PolicyFile
 from iap.policies.parameters import unflatten
 from iap.policies.sights import show
@@ -53,11 +53,7 @@ def told_policy(config: TrainConfig, wanted: TeachByGradient) -> PolicyFile | No
     assert config.policy.level is not None
     sizes = policy.spec.sensors, policy.spec.actions, policy.spec.controller
     fits = sizes == (config.policy.level.latent, config.policy.actions, config.policy.level.low)
-    if (
-        not fits
-        or not isinstance(policy.spec.vision, Blind)
-        or not isinstance(policy.spec.controller, Products | Tracker)
-    ):
+    if not fits or not isinstance(policy.spec.vision, Blind) or not isinstance(policy.spec.controller, Products):
         raise ValueError(
             f"teach.low_from must be a blind policy with {config.policy.level.latent} sensors and the controller "
             f"{config.policy.level.low}, which {wanted.low_from} is not"

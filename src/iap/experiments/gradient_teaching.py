@@ -83,12 +83,12 @@ def _with_low_level(spec: PolicySpec, theta: np.ndarray, told: PolicyFile | None
     """θ with the controller of another policy as its low level, whose numbers are `SPREAD` times as large here."""
     if told is None:
         return theta
-    arrays = [told.theta[block.start : block.stop].reshape(block.shape) for block in blocks(told.spec)]
-    first = arrays[1]  # after the bias of the layer that the numbers go into
-    singles = told.spec.sensors if isinstance(told.spec.controller, Products) else first.shape[1]
-    arrays[1] = first / np.where(np.arange(first.shape[1]) < singles, SPREAD, SPREAD**2)
+    bias, weight = (told.theta[block.start : block.stop].reshape(block.shape) for block in blocks(told.spec))
+    assert isinstance(told.spec.controller, Products)
+    singles = told.spec.sensors * (1 + told.spec.controller.changes)
+    weight = weight / np.where(np.arange(weight.shape[1]) < singles, SPREAD, SPREAD**2)
     low = [block for block in blocks(spec) if block.part == "low"]
-    for block, array in zip(low, arrays, strict=True):
+    for block, array in zip(low, (bias, weight), strict=True):
         theta[block.start : block.stop] = array.ravel()
     return theta
 

@@ -22,7 +22,6 @@ from iap.policies.specs import (
     PolicySpec,
     Products,
     Rank,
-    Tracker,
     Trans,
     TwoLevel,
 )
@@ -38,7 +37,7 @@ VISIONS = {
     "cnn": CNN(),
     "blind": Blind(),
 }
-CONTROLLERS = {"linear": Linear(), "mlp": MLP(), "lstm": LSTM(), "products": Products(), "tracker": Tracker()}
+CONTROLLERS = {"linear": Linear(), "mlp": MLP(), "lstm": LSTM(), "products": Products()}
 
 PRESETS = {
     "seek": TrainConfig(

@@ -12,7 +12,7 @@ from iap.attention import ReLU
 from iap.attention.positions import Positions
 from iap.evolution import CMAES
 from iap.experiments.config import Scales, Teach, TeachByGradient, TrainConfig
-from iap.policies.specs import MLP, Blind, MultiRank, PolicySpec, Products, Rank, Tracker, TwoLevel
+from iap.policies.specs import MLP, Blind, MultiRank, PolicySpec, Products, Rank, TwoLevel
 from iap.rollouts import EnvSpec
 
 ALL_BACKGROUNDS = 0.21  # a difficulty a little above medium, which has but eight backgrounds to learn from
@@ -130,28 +130,20 @@ CARTPOLE = {
     )
 }
 # Told where cart and pole are, evolution learns to swing up and to balance in few minutes, without images.
-CARTPOLE_PARTS = ("pole_1 from cart", "column of cart")
+CARTPOLE_PARTS = ("x of cart", "x of pole_1 from cart", "z of pole_1 from cart")
 CARTPOLE |= {
     "cartpole-swingup-told": TrainConfig(
-        env=EnvSpec.of(
-            "iap/cartpole-swingup-v0",
-            difficulty="medium",
-            distractions=("camera",),
-            action_repeat=4,
-            told=CARTPOLE_PARTS,
-            told_error=0.005,
-        ),
-        policy=PolicySpec((100, 100, 3), sensors=3, actions=1, vision=Blind(), controller=Tracker((6,))),
-        strategy=CMAES(population=16, sigma=0.5),
-        iterations=300,
-        episodes=4,
-        max_steps=125,
+        env=EnvSpec.of("iap/cartpole-swingup-v0", size=(8, 8), told=CARTPOLE_PARTS, told_error=0.005),
+        policy=PolicySpec((8, 8, 3), sensors=3, actions=1, vision=Blind(), controller=Products(changes=True)),
+        strategy=CMAES(population=16, sigma=0.3),
+        iterations=200,
+        episodes=2,
         evaluate_every=10,
-        evaluate_episodes=24,
+        evaluate_episodes=12,
     ),
     # A camera that is tilted tilts the pole: what was seen at first, a pole that hangs, tells by how much.
     "cartpole-swingup-taught": TrainConfig(
-        env=EnvSpec.of("iap/cartpole-swingup-v0", frame="grey", difficulty=ALL_BACKGROUNDS, action_repeat=4),
+        env=EnvSpec.of("iap/cartpole-swingup-v0", frame="grey", difficulty=ALL_BACKGROUNDS),
         policy=PolicySpec(
             (100, 100, 1),
             sensors=0,
@@ -159,7 +151,7 @@ CARTPOLE |= {
             vision=MultiRank(patch=8, stride=2, d=12, heads=12, keep=40),
             controller=MLP((24,)),
             sees=("departures", "detail"),
-            level=TwoLevel(latent=3, longest_hold=1, low=Tracker((6,)), senses=False),
+            level=TwoLevel(latent=3, longest_hold=1, low=Products(changes=True), senses=False),
         ),
         strategy=CMAES(population=20, sigma=0.3),
         iterations=80,

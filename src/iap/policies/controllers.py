@@ -3,7 +3,7 @@
 import numpy as np
 
 from iap.policies.loops import tanh_layer, with_products
-from iap.policies.specs import Controller, Products, Tracker
+from iap.policies.specs import Controller, Products
 from iap.policies.trees import Affine, LayersParams, LSTMParams
 
 NO_MEMORY = np.zeros((2, 0), np.float32)
@@ -26,26 +26,20 @@ class Feedforward:
 
 
 class Multiplied:
-    """A layer on the numbers and their products, followed by tanh."""
+    """A layer on the numbers and their products, followed by tanh; its memory is the last numbers, if they count."""
 
     begin = NO_MEMORY
 
-    def __init__(self, params: LayersParams) -> None:
+    def __init__(self, params: LayersParams, changes: bool) -> None:
         [self._layer] = [_own(layer) for layer in params.layers]
-
-    def __call__(self, x: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The outputs, and the memory, which is none."""
-        return tanh_layer(*self._layer, with_products(x)), hidden
-
-
-class Tracking(Feedforward):
-    """Layers on the numbers, their changes, and the first ones; its memory is the last numbers and the first."""
+        self._changes = changes
 
     def __call__(self, x: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The outputs, and the memory."""
-        last, first = hidden if hidden.size else (x, x)
-        outputs, _ = super().__call__(np.concatenate([x, CHANGES * (x - last), first]), hidden)
-        return outputs, np.stack([x, first])
+        if not self._changes:
+            return tanh_layer(*self._layer, with_products(x)), hidden
+        last = hidden[0] if hidden.size else x
+        return tanh_layer(*self._layer, with_products(np.concatenate([x, CHANGES * (x - last)]))), x[None]
 
 
 class Recurrent:
@@ -71,12 +65,7 @@ def controller_of(spec: Controller, params: LayersParams | LSTMParams) -> Feedfo
     """The controller of a spec, with these parameters."""
     if isinstance(params, LSTMParams):
         return Recurrent(params)
-    match spec:
-        case Products():
-            return Multiplied(params)
-        case Tracker():
-            return Tracking(params)
-    return Feedforward(params)
+    return Multiplied(params, spec.changes) if isinstance(spec, Products) else Feedforward(params)
 
 
 def _own(layer: Affine) -> tuple[np.ndarray, np.ndarray]:

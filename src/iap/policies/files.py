@@ -45,22 +45,8 @@ def _with_sights(header: Header) -> Header:
     return header
 
 
-def _without_products_of_changes(header: Header) -> Header:
-    """What had changed was for layers with products to know or not, up to version 2, and in no policy was it known."""
-
-    def without(part: Any) -> Any:
-        match part:
-            case {"kind": "products", "changes": False}:
-                return {"kind": "products"}
-            case dict():
-                return {name: without(value) for name, value in part.items()}
-        return part
-
-    return without(header)
-
-
 # The n-th makes a header of version n + 1 out of one of version n. Fields added with a default need none.
-UPGRADES: tuple[Upgrade, ...] = (_with_sights, _without_products_of_changes)
+UPGRADES: tuple[Upgrade, ...] = (_with_sights,)
 VERSION = 1 + len(UPGRADES)
 
 

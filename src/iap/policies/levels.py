@@ -64,7 +64,7 @@ class TwoLevels:
 
 
 def _only_layer(controller: Feedforward | Multiplied | Recurrent) -> tuple[np.ndarray, np.ndarray] | None:
-    return controller.layers[0] if type(controller) is Feedforward and len(controller.layers) == 1 else None
+    return controller.layers[0] if isinstance(controller, Feedforward) and len(controller.layers) == 1 else None
 
 
 class Command(NamedTuple):

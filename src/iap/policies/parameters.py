@@ -27,7 +27,6 @@ from iap.policies.specs import (
     PolicySpec,
     Products,
     Rank,
-    Tracker,
     Trans,
 )
 from iap.policies.trees import (
@@ -198,13 +197,12 @@ def _controller(
             return LayersParams((Affine(bias, make("output.weight", (outputs, inputs), deviations)),))
         case Linear():
             return LayersParams((_affine(make, "output", inputs, outputs, gain=OUTPUT_GAIN),))
-        case MLP() | Tracker():
-            given = 3 if isinstance(controller, Tracker) else 1  # the numbers; their changes, and the first ones
-            sizes = (given * inputs, *controller.hidden)
-            layers = [_affine(make, f"hidden.{i}", sizes[i], units) for i, units in enumerate(sizes[1:])]
-            return LayersParams((*layers, _affine(make, "output", sizes[-1], outputs, gain=OUTPUT_GAIN)))
-        case Products():
-            return LayersParams((_affine(make, "output", products_size(inputs), outputs, gain=OUTPUT_GAIN),))
+        case MLP(hidden=hidden):
+            sizes = (inputs, *hidden)
+            layers = [_affine(make, f"hidden.{i}", sizes[i], units) for i, units in enumerate(hidden)]
+            return LayersParams((*layers, _affine(make, "output", hidden[-1], outputs, gain=OUTPUT_GAIN)))
+        case Products(changes=changes):
+            return LayersParams((_affine(make, "output", products_size(inputs, changes), outputs, gain=OUTPUT_GAIN),))
         case LSTM(units=units):
             return LSTMParams(
                 bias_hh=make("bias_hh", (4 * units,), 0.0),

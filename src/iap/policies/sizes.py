@@ -51,8 +51,9 @@ def value_size(vision: Rank, channels: int) -> int:
     return sum(sizes[value] for value in vision.values)
 
 
-def products_size(count: int) -> int:
-    """How many numbers a layer with products is given: the numbers, and the product of each two."""
+def products_size(count: int, changes: bool) -> int:
+    """How many numbers a layer with products is given: the numbers, their changes, and the product of each two."""
+    count *= 1 + changes
     return count + count * (count + 1) // 2
 
 

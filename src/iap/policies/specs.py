@@ -35,7 +35,6 @@ __all__ = [
     "PolicySpec",
     "Products",
     "Rank",
-    "Tracker",
     "Trans",
     "TwoLevel",
     "Vision",
@@ -76,19 +75,20 @@ class LSTM:
 
 @dataclass(frozen=True)
 class Products:
-    """One layer, on the numbers and the products of each two of them: a force may be one of place times place."""
+    """One layer, on the numbers and the products of each two of them: a force may be one of place times place.
 
-
-@dataclass(frozen=True)
-class Tracker(MLP):
-    """An MLP on the numbers, on by how much they have changed since the last step, and on the episode's first ones.
-
-    To balance something is to know how fast it falls; and what it is to be balanced against, such as how a camera is
-    tilted, may be what was seen at first.
+    Attributes:
+        changes: whether by how much each number has changed since the last step counts among the numbers, five times as
+            strong: what is to be balanced must not fall fast.
     """
 
+    changes: bool = False
 
-Controller = Linear | MLP | LSTM | Products | Tracker
+    def __post_init__(self) -> None:
+        require_flags(self, "changes")
+
+
+Controller = Linear | MLP | LSTM | Products
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,14 @@ class TwoLevel:
 
     latent: int = 2
     longest_hold: int = 10
-    low: Linear | MLP | Products | Tracker = Linear()
+    low: Linear | MLP | Products = Linear()
     senses: bool = True
     gain: float = 2.0
 
     def __post_init__(self) -> None:
         require_count("latent", self.latent)
         require_count("longest_hold", self.longest_hold)
-        require_type("low", self.low, Linear, MLP, Products, Tracker)
+        require_type("low", self.low, Linear, MLP, Products)
         require_flags(self, "senses")
         require_type("gain", self.gain, float, int)
         if not 0 < self.gain < math.inf:
@@ -199,13 +199,13 @@ class PolicySpec:
             raise ValueError(f"keys_every must be 1 unless vision is Rank, not {self.keys_every}")
         if self.level is not None and self.look_every > 1:
             raise ValueError(f"look_every must be 1 with two levels, which choose when to look, not {self.look_every}")
-        if (
-            self.level is not None
-            and isinstance(self.level.low, Tracker)
-            and isinstance(self.controller, LSTM | Tracker)
-        ):
-            raise ValueError("controller must have no memory above a low level that is a Tracker, which has one")
+        if self.level is not None and self.level.low == Products(changes=True) and self._remembers:
+            raise ValueError("controller must have no memory above a low level that knows changes, which has one")
         require_fit(self.vision, self.seen_shape)
+
+    @property
+    def _remembers(self) -> bool:
+        return isinstance(self.controller, LSTM) or self.controller == Products(changes=True)
 
     @property
     def seen_shape(self) -> tuple[int, int, int]:
@@ -260,7 +260,6 @@ KINDS: dict[str, type] = {
     "mlp": MLP,
     "lstm": LSTM,
     "products": Products,
-    "tracker": Tracker,
     "two-level": TwoLevel,
     "mirror": Mirror,
     "relu": ReLU,
