@@ -11,7 +11,7 @@ from iap.evolution import CMAES, ask
 from iap.experiments.config import Scales, TeachByGradient, TrainConfig, config_from_json, config_to_json
 from iap.experiments.evaluate import find_policy
 from iap.experiments.gradient_eyes import eyes_of
-from iap.experiments.gradient_lessons import collect, told_policy
+from iap.experiments.gradient_lessons import _looks, collect, told_policy
 from iap.experiments.gradient_teaching import FAR, SPREAD, _slope_of_loss, command_of, parts_of, teach_by_gradient
 from iap.experiments.run_directory import RunDirectory
 from iap.experiments.train import train
@@ -19,7 +19,6 @@ from iap.policies import CNN, MLP, Blind, Linear, MultiRank, Normaliser, Policy,
 from iap.policies.controllers import NO_MEMORY, controller_of
 from iap.policies.files import PolicyFile, load, save
 from iap.policies.parameters import blocks, flatten, init, unflatten
-from iap.policies.sights import show
 from iap.rollouts import EnvSpec, InlinePool
 
 TEACH = TeachByGradient(("target",), lessons=800, steps=200, batch=32)
@@ -43,6 +42,7 @@ REACHER = TrainConfig(
     keep_statistics=True,
     evaluate_episodes=2,
 )
+RECALLING = replace(REACHER, policy=replace(REACHER.policy, recalls=True, sees=("departures", "detail")))
 CONVOLVING = replace(REACHER, policy=replace(REACHER.policy, vision=CNN(((3, 4, 2), (2, 3, 2))), controller=Linear()))
 
 
@@ -56,7 +56,7 @@ def test_taught_eyes_tell_what_drawn_ones_do_not(taught):
     assert taught.taught > 0.5
 
 
-@pytest.mark.parametrize("config", [REACHER, CONVOLVING])
+@pytest.mark.parametrize("config", [REACHER, RECALLING, CONVOLVING])
 def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     spec, theta = config.policy, flatten(init(config.policy, 1))
     normaliser = Normaliser.of(np.random.default_rng(0).normal(0, 0.3, (20, spec.inputs_size)))
@@ -66,17 +66,20 @@ def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     suite: Any = env.unwrapped
     images = [suite.scatter(np.random.default_rng(i))["image"].copy() for i in range(5)]
     env.close()
-    own = [policy.act(policy.begin(), {"image": i, "sensors": np.zeros(0, np.float32)})[1].latent for i in images]
-    seen = np.stack([show(spec.sees, image, image, image) for image in images])
+    no_sensors, own = np.zeros(0, np.float32), []
+    for image in images:
+        _, state, _ = policy.act(policy.begin(), {"image": images[0], "sensors": no_sensors})
+        own.append(policy.act(state, {"image": image, "sensors": no_sensors})[1].latent)
+    seen = np.stack([_looks(spec, image, images[0], images[0]) for image in images])
     eyes, theta = eyes_of(spec), jnp.asarray(theta)
     said = command_of(spec, eyes, normaliser)(theta, eyes.project(parts_of(spec, theta), seen))
     np.testing.assert_allclose(said, own, atol=1e-4)
 
 
-@pytest.mark.parametrize("config", [REACHER, CONVOLVING])
+@pytest.mark.parametrize("config", [REACHER, RECALLING, CONVOLVING])
 def test_the_slope_of_the_loss_is_that_of_small_steps(config):
     spec, rng = config.policy, np.random.default_rng(2)
-    seen = rng.integers(0, 255, (6, *spec.seen_shape), dtype=np.uint8)
+    seen = rng.integers(0, 255, (6, 1 + spec.recalls, *spec.seen_shape), dtype=np.uint8)
     right = rng.uniform(-0.5, 0.5, (6, 2)).astype(np.float32)
     theta, eyes = flatten(init(spec, 4)), eyes_of(spec)
     parts = parts_of(spec, jnp.asarray(theta))

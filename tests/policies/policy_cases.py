@@ -77,15 +77,17 @@ def specs(draw: DrawFn) -> PolicySpec:
     level = draw(
         st.sampled_from([None, TwoLevel(), TwoLevel(latent=1, longest_hold=3, low=MLP((2,))), TwoLevel(low=Products())])
     )
+    frames, anchored = draw(st.integers(1, 3)), draw(st.booleans())
     return PolicySpec(
         image_shape=(draw(st.integers(8, 11)), draw(st.integers(8, 11)), draw(st.sampled_from([1, 3]))),
         sensors=draw(st.integers(0, 3)),
         actions=draw(st.integers(1, 3)),
         vision=vision,
         controller=draw(CONTROLLERS),
-        frames=draw(st.integers(1, 3)),
+        frames=frames,
         sees=draw(st.sampled_from([("image",), ("changes",), ("contrast", "changes"), ("departures", "detail")])),
-        anchored=draw(st.booleans()),
+        anchored=anchored,
+        recalls=frames == 1 and not anchored and draw(st.booleans()),
         normalise=draw(st.booleans()),
         look_every=draw(st.integers(1, 3)) if level is None else 1,
         keys_every=draw(st.integers(1, 3)) if isinstance(vision, Rank) else 1,

@@ -17,11 +17,11 @@ NOTHING = 1e-12  # instead of 0 where that would divide
 LAYOUT = ("NHWC", "HWIO", "NHWC")  # of images, filters, and what comes of them
 
 Parts = dict[str, Array]
-Seen = UInt8[np.ndarray, "n H W C"]
+Seen = UInt8[np.ndarray, "n looks H W C"]
 
 
 class Eyes(NamedTuple):
-    """What is seen → readouts, in two steps.
+    """What is seen, at one look or several → their readouts, one after the other, in two steps.
 
     XLA takes several times as long for the gradient of patches times weights on a CPU as for the product; BLAS, image
     by image, does not. Hence that product is a step of its own.
@@ -54,14 +54,14 @@ def _ranking_eyes(vision: MultiRank, seen_shape: Shape) -> Eyes:
         weights = jnp.concatenate([parts["vision.query.weight"], parts["vision.key.weight"]])
         kernel = weights.T.reshape(patch, patch, seen_shape[-1], -1)
         out = jax.lax.conv_general_dilated(_pixels(seen), kernel, (stride, stride), "VALID", dimension_numbers=LAYOUT)
-        return out.reshape(len(seen), -1, 2 * d)
+        return out.reshape(*seen.shape[:2], -1, 2 * d)
 
     def read(parts: Parts, projections: Array) -> Array:
         biases = jnp.concatenate([parts["vision.query.bias"], parts["vision.key.bias"]])
         features = jax.nn.relu(projections + biases)
         queries, keys = features[..., :d], features[..., d:]
-        heads = queries.mean(axis=1)[:, None] * parts["vision.gains"]
-        scores = jnp.einsum("nld,nhd->nhl", keys, heads)
+        heads = queries.mean(axis=2)[:, :, None] * parts["vision.gains"]
+        scores = jnp.einsum("nkld,nkhd->nkhl", keys, heads)
         # Of a sorted list whose ends alone are wanted XLA would sort everything, which takes twenty times as long.
         kept = jax.lax.optimization_barrier(jax.lax.top_k(scores, vision.keep)[0])
         least, most = kept[..., -1:], kept[..., :1]
@@ -74,7 +74,8 @@ def _ranking_eyes(vision: MultiRank, seen_shape: Shape) -> Eyes:
 
     @one_thread  # several wait for each other longer than they work, once something else runs
     def slopes(seen: Seen, of_projections: Array) -> dict[str, np.ndarray]:
-        pairs = zip(_pixels(seen), np.asarray(of_projections), strict=True)
+        slopes = np.asarray(of_projections)
+        pairs = zip(_pixels(seen), slopes.reshape(-1, *slopes.shape[2:]), strict=True)
         both = np.sum([slope.T @ _patches(image, patch, stride) for image, slope in pairs], axis=0)
         return {"vision.query.weight": both[:d], "vision.key.weight": both[d:]}
 
@@ -92,16 +93,20 @@ def _patches(image: np.ndarray, patch: int, stride: int) -> np.ndarray:
 def _convolving_eyes(vision: CNN, seen_shape: Shape) -> Eyes:
     layers = layers_of(vision, seen_shape)
 
+    def project(_parts: Parts, seen: Seen) -> Array:
+        return jnp.asarray(_pixels(seen).reshape(seen.shape))
+
     def read(parts: Parts, pixels: Array) -> Array:
-        x = jax.lax.stop_gradient(pixels)
+        x = jax.lax.stop_gradient(pixels.reshape(-1, *seen_shape))
         for i, (filters, size, stride) in enumerate(layers):
             kernel = parts[f"vision.layers.{i}.weight"].T.reshape(size, size, -1, filters)
             x = jax.lax.conv_general_dilated(x, kernel, (stride, stride), "VALID", dimension_numbers=LAYOUT)
             x = jax.nn.relu(x + parts[f"vision.layers.{i}.bias"])
         return x.reshape(len(pixels), -1)
 
-    return Eyes(lambda _parts, seen: jnp.asarray(_pixels(seen)), jax.jit(read), lambda _seen, _slopes: {})
+    return Eyes(project, jax.jit(read), lambda _seen, _slopes: {})
 
 
 def _pixels(seen: Any) -> Any:
-    return seen.astype(np.float32) / 255 - 0.5
+    """All images, of all looks, one after the other."""
+    return seen.reshape(-1, *seen.shape[2:]).astype(np.float32) / 255 - 0.5

@@ -15,7 +15,7 @@ from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
 from iap.experiments.evaluate import find_policy
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Told
-from iap.policies import Blind, Policy, Products
+from iap.policies import Blind, Policy, PolicySpec, Products
 from iap.policies.files import PolicyFile
 from iap.policies.parameters import unflatten
 from iap.policies.sights import show
@@ -28,9 +28,9 @@ Lesson = tuple[np.ndarray, np.ndarray]  # what is seen, and the places
 
 
 class Lessons(NamedTuple):
-    """What is seen of each image, and where things are in it."""
+    """What is seen of each image, and of the episode's first one if policies recall it; and where things are."""
 
-    seen: UInt8[np.ndarray, "n H W C"]
+    seen: UInt8[np.ndarray, "n looks H W C"]
     places: Float[np.ndarray, "n s"]
 
     def joined(self, others: "Lessons") -> "Lessons":
@@ -127,7 +127,13 @@ def _scattered(
         if "changes" in config.policy.sees:
             raw = rng.uniform(-1, 1, config.policy.actions).astype(np.float32)
             image = env.step(to_action(env.action_space, raw))[0]["image"]
-        yield show(config.policy.sees, image, before, first), env.unwrapped.places(wanted.parts)
+        yield _looks(config.policy, image, before, first), env.unwrapped.places(wanted.parts)
+
+
+def _looks(spec: PolicySpec, image: np.ndarray, before: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """What is seen now, and what was seen at first if that is recalled."""
+    now = show(spec.sees, image, before, first)
+    return np.stack([now, show(spec.sees, first, first, first)]) if spec.recalls else now[None]
 
 
 def _met(
@@ -141,7 +147,7 @@ def _met(
     for step in range(LONGEST_EPISODE):
         image = observation["image"].copy()
         if step in chosen:
-            yield show(config.policy.sees, image, before, first), env.unwrapped.places(wanted.parts)
+            yield _looks(config.policy, image, before, first), env.unwrapped.places(wanted.parts)
         raw, state, _ = policy.act(state, observation)
         # An image is wanted by the policy, as a lesson, and as the one before a lesson, of which changes are seen.
         look(policy.wants_image(state) or bool({step + 1, step + 2} & chosen))

@@ -148,17 +148,17 @@ CARTPOLE |= {
             (100, 100, 1),
             sensors=0,
             actions=1,
-            vision=MultiRank(patch=8, stride=2, d=12, heads=12, keep=40),
+            vision=MultiRank(patch=8, stride=2, d=10, heads=10, keep=40),
             controller=MLP((24,)),
             sees=("departures", "detail"),
+            recalls=True,
             level=TwoLevel(latent=3, longest_hold=1, low=Products(changes=True), senses=False),
         ),
-        strategy=CMAES(population=20, sigma=0.3),
-        iterations=80,
+        strategy=CMAES(population=16, sigma=0.3),
+        iterations=40,
         episodes=4,
-        max_steps=125,
         teach=TeachByGradient(
-            CARTPOLE_PARTS, lessons=24_000, an_episode=8, own=3, steps=3_000, low_from="zoo:cartpole-swingup-told"
+            CARTPOLE_PARTS, lessons=18_000, an_episode=10, own=2, steps=2_000, low_from="zoo:cartpole-swingup-told"
         ),
         **TAUGHT,
     ),

@@ -38,7 +38,8 @@ class Policy:
             raise ValueError(f"normaliser has {len(self.normaliser.mean)} numbers, but inputs have {spec.inputs_size}")
         self.features_size = spec.features_size
         self.vision = vision_of(spec, params)
-        self.forgets = spec.frames == 1 and not spec.anchored  # so that a look's readout is all its features
+        # Whether a look's readout is all of its features.
+        self.forgets = spec.frames == 1 and not spec.anchored and not spec.recalls
         self.normal = (self.normaliser if spec.normalise else Normaliser.none(spec.inputs_size)).folded
         self.level = OneLevel(spec, params) if spec.level is None else TwoLevels(spec, params)
 
@@ -95,11 +96,14 @@ class Policy:
         return self.vision.look(seen, state), (image, first)
 
     def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The features: this readout, then its differences to those before; and what to remember of them."""
+        """The features: this readout, then its differences to those before or the first; and what to remember."""
         if self.forgets:
             return readout, before
         if self.spec.anchored:
             return self._remember_from_first(readout, before)
+        if self.spec.recalls:
+            first = before if len(before) else readout[None]
+            return np.concatenate([readout, first[0]]), first
         features = np.empty(self.features_size, np.float32)
         fill_features(readout, before, features)
         newest = readout[None]

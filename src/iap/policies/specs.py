@@ -163,6 +163,8 @@ class PolicySpec:
             the same with a twelfth, which is what is thin.
         anchored: whether readouts are told as differences to the first look of the episode: what is the same throughout
             an episode, such as where the camera stands, then hardly matters.
+        recalls: whether the readout of the episode's first look is told beside this one's: what that showed, such as a
+            pole that hangs straight down in the image of a tilted camera, holds throughout.
         normalise: whether running statistics of what the controller receives are applied to it.
         look_every: the image is looked at every so many steps; sensors are felt at each.
         keys_every: keys are refreshed every so many looks, queries at each (Rank only).
@@ -178,6 +180,7 @@ class PolicySpec:
     frames: int = 1
     sees: tuple[Sight, ...] = ("image",)
     anchored: bool = False
+    recalls: bool = False
     normalise: bool = True
     look_every: int = 1
     keys_every: int = 1
@@ -189,7 +192,9 @@ class PolicySpec:
         require_count("sensors", self.sensors, least=0)
         for name in ("actions", "frames", "look_every", "keys_every"):
             require_count(name, getattr(self, name))
-        require_flags(self, "normalise", "anchored")
+        require_flags(self, "normalise", "anchored", "recalls")
+        if self.recalls and (self.frames > 1 or self.anchored):
+            raise ValueError("recalls must be False with several frames, and with anchored readouts")
         require_names("sees", self.sees, Sight)
         require_type("vision", self.vision, *get_args(Vision))
         require_type("controller", self.controller, *get_args(Controller))
@@ -220,8 +225,8 @@ class PolicySpec:
 
     @property
     def features_size(self) -> int:
-        """How many numbers the controller receives of this look and those before."""
-        return self.frames * self.readout_size
+        """How many numbers the controller receives of this look and others."""
+        return (self.frames + self.recalls) * self.readout_size
 
     @property
     def inputs_size(self) -> int:

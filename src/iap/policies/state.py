@@ -16,7 +16,7 @@ class State(NamedTuple):
         inputs: what the controller received at the last step, before normalisation: features, then sensors. Between
             looks the features stay and the sensors go on; their running statistics are gathered from here.
         readouts: of the looks before the last one, the newest first; as many as there were, up to frames − 1. With
-            `anchored`, the first look's comes after them.
+            `anchored` or `recalls`, the first look's comes after them.
         hidden: the controller's own memory.
         latent: the command of the high level.
         keys: those stored at the last refresh, if keys are refreshed less often than queries.
