@@ -88,9 +88,28 @@ def test_anchored_readouts_are_counted_from_the_first_look(frames):
         np.testing.assert_allclose(state.inputs, wanted, atol=1e-6)
 
 
+def test_a_policy_that_recalls_receives_each_readout_beside_the_first():
+    spec = replace(spec_of(), frames=1, normalise=False)
+    free, recalls = some_policy(spec), some_policy(replace(spec, recalls=True))
+    recalls = Policy(recalls.spec, replace(recalls.params, vision=free.params.vision))
+    seen = observations(spec, count=4)
+    first, _ = look(free, seen[0]["image"])
+    state = recalls.begin()
+    for observation in seen:
+        _, state, _ = recalls.act(state, observation)
+        now, _ = look(free, observation["image"])
+        np.testing.assert_allclose(state.inputs, np.concatenate([now, first]), atol=1e-6)
+
+
+@pytest.mark.parametrize("other", [{"frames": 2}, {"anchored": True}])
+def test_what_is_recalled_is_not_mixed_with_other_looks(other):
+    with pytest.raises(ValueError, match="recalls must be False with several frames, and with anchored readouts"):
+        replace(spec_of(), **{"frames": 1, "recalls": True, **other})
+
+
 def test_specs_from_before_there_were_these_options_can_be_read():
     old = to_json(spec_of())
     for name in ("placed", "soft"):
         del old["vision"][name]
-    del old["sees"], old["anchored"]
+    del old["sees"], old["anchored"], old["recalls"]
     assert from_json(old) == spec_of()
