@@ -22,7 +22,7 @@ from iap.policies.sights import show
 from iap.rollouts import EnvSpec
 
 HELD_BACK = 10  # one episode in so many
-LONGEST_EPISODE = 200  # steps of an episode that are looked at; no task of the suite ends before
+LONGEST_EPISODE = 120  # steps of an episode that are looked at; the shortest of the suite have 125
 
 Lesson = tuple[np.ndarray, np.ndarray]  # what is seen, and the places
 
