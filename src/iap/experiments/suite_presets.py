@@ -155,7 +155,7 @@ CARTPOLE |= {
             level=TwoLevel(latent=3, longest_hold=1, low=Products(changes=True), senses=False),
         ),
         strategy=CMAES(population=16, sigma=0.3),
-        iterations=40,
+        iterations=10,
         episodes=4,
         teach=TeachByGradient(
             CARTPOLE_PARTS, lessons=18_000, an_episode=10, own=2, steps=2_000, low_from="zoo:cartpole-swingup-told"
@@ -244,7 +244,7 @@ REACHER = {
             level=TwoLevel(latent=6, longest_hold=1, low=Products(), senses=False),
         ),
         strategy=CMAES(population=20, sigma=0.5),
-        iterations=30,
+        iterations=10,
         episodes=6,
         max_steps=125,
         teach=TeachByGradient(
