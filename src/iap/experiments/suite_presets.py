@@ -238,7 +238,7 @@ REACHER = {
             (100, 100, 3),
             sensors=0,
             actions=2,
-            vision=MultiRank(patch=8, stride=2, d=8, heads=8, keep=40),
+            vision=MultiRank(patch=8, stride=2, d=12, heads=12, keep=40),
             controller=MLP((24,)),
             sees=("contrast",),
             level=TwoLevel(latent=6, longest_hold=1, low=Products(), senses=False),
@@ -248,7 +248,7 @@ REACHER = {
         episodes=6,
         max_steps=125,
         teach=TeachByGradient(
-            REACHER_PARTS, lessons=24_000, an_episode=6, own=3, steps=3_000, low_from="zoo:reacher-easy-told"
+            REACHER_PARTS, lessons=14_000, an_episode=7, own=1, steps=1_600, low_from="zoo:reacher-easy-told"
         ),
         **TAUGHT,
     ),
