@@ -44,18 +44,10 @@ FIRST_PLAIN = [(task, eyes) for task, eyes in PAIRS if task in SUITE_PRESETS]
 PLAIN = {f"{task}-plain{eyes}": seen_by(task, EYES[eyes]) for task, eyes in FIRST_PLAIN}
 STARTS_FROM = {f"{task}{eyes}": f"{task}-plain{eyes}" for task, eyes in FIRST_PLAIN}
 NATIVE = {f"{task}-native": native(f"{task}-distracted") for task in ("ball_in_cup-catch", "cartpole-swingup")}
-TAUGHT = {
-    f"{name}{eyes}": seen_by(name, EYES[eyes])
-    for name in ("cartpole-swingup-taught", "cheetah-run-taught")
-    for eyes in EYES
-}
+TAUGHT = {f"cheetah-run-taught{eyes}": seen_by("cheetah-run-taught", EYES[eyes]) for eyes in EYES}
 TOLD = {name: config for name, config in SUITE_PRESETS.items() if name.endswith("-told")}
 # The run that comes before an arm's own: that it starts from, or that has learnt its low level.
-BEFORE = STARTS_FROM | {
-    f"{name}{eyes}": told
-    for name, told in (("reacher-easy", "reacher-easy-told"), ("cartpole-swingup-taught", "cartpole-swingup-told"))
-    for eyes in ("", "-cnn")
-}
+BEFORE = STARTS_FROM | {f"reacher-easy{eyes}": "reacher-easy-told" for eyes in ("", "-cnn")}
 ARMS = TOLD | PLAIN | DISTRACTED | TAUGHT | NATIVE
 # The arm that stands for a task.
 CHOSEN = {task: f"{task}-taught" if f"{task}-taught" in ARMS else task for task in TASKS}

@@ -141,27 +141,6 @@ CARTPOLE |= {
         evaluate_every=10,
         evaluate_episodes=12,
     ),
-    # A camera that is tilted tilts the pole: what was seen at first, a pole that hangs, tells by how much.
-    "cartpole-swingup-taught": TrainConfig(
-        env=EnvSpec.of("iap/cartpole-swingup-v0", frame="grey", difficulty=ALL_BACKGROUNDS),
-        policy=PolicySpec(
-            (100, 100, 1),
-            sensors=0,
-            actions=1,
-            vision=MultiRank(patch=8, stride=2, d=10, heads=10, keep=40),
-            controller=MLP((24,)),
-            sees=("departures", "detail"),
-            recalls=True,
-            level=TwoLevel(latent=3, longest_hold=1, low=Products(changes=True), senses=False),
-        ),
-        strategy=CMAES(population=16, sigma=0.3),
-        iterations=10,
-        episodes=4,
-        teach=TeachByGradient(
-            CARTPOLE_PARTS, lessons=18_000, an_episode=10, own=2, steps=2_000, low_from="zoo:cartpole-swingup-told"
-        ),
-        **TAUGHT,
-    ),
 }
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
 BALL = {
@@ -233,22 +212,22 @@ REACHER = {
         evaluate_episodes=24,
     ),
     "reacher-easy-distracted": TrainConfig(
-        env=EnvSpec.of("iap/reacher-easy-v0", difficulty=ALL_BACKGROUNDS),
+        env=EnvSpec.of("iap/reacher-easy-v0", difficulty=ALL_BACKGROUNDS, size=(50, 50)),
         policy=PolicySpec(
-            (100, 100, 3),
+            (50, 50, 3),
             sensors=0,
             actions=2,
-            vision=MultiRank(patch=8, stride=2, d=12, heads=12, keep=40),
+            vision=MultiRank(patch=4, stride=1, d=8, heads=8, keep=40),
             controller=MLP((24,)),
-            sees=("contrast",),
+            sees=("detail", "contrast"),
             level=TwoLevel(latent=6, longest_hold=1, low=Products(), senses=False),
         ),
-        strategy=CMAES(population=20, sigma=0.5),
-        iterations=10,
+        strategy=CMAES(population=24, sigma=0.5),
+        iterations=40,
         episodes=6,
         max_steps=125,
         teach=TeachByGradient(
-            REACHER_PARTS, lessons=14_000, an_episode=7, own=1, steps=1_600, low_from="zoo:reacher-easy-told"
+            REACHER_PARTS, lessons=16_000, an_episode=2, steps=1_800, low_from="zoo:reacher-easy-told"
         ),
         **TAUGHT,
     ),
