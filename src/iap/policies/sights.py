@@ -1,5 +1,7 @@
 """What a vision is shown of an image: itself, what has changed since the last look or the first, what stands out."""
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -7,9 +9,7 @@ from iap.policies.specs import Sight
 
 # The side of the square that is around a pixel goes so often into the image's shorter side.
 SURROUNDS = {"contrast": 3, "detail": 12}
-DEPARTED = (
-    6  # how much stronger departures are shown than changes: whatever has come is as bright before any background
-)
+DEPARTED = 6  # how much stronger departures are shown than changes: all of what has come is bright then
 ROUNDING = 1e-6  # a byte that is whole up to rounding does not become the one below
 
 
@@ -33,7 +33,7 @@ def _sight(sight: Sight, image: np.ndarray, before: np.ndarray, first: np.ndarra
         case "image":
             return image
         case "changes":
-            return changes(image, before, 1, most)
+            return changes(image, before, 1, math.inf)
         case "departures":
             return changes(image, first, DEPARTED, most)
         case "contrast" | "detail":
