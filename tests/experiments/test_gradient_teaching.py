@@ -11,7 +11,7 @@ from iap.evolution import CMAES, ask
 from iap.experiments.config import Scales, TeachByGradient, TrainConfig, config_from_json, config_to_json
 from iap.experiments.evaluate import find_policy
 from iap.experiments.gradient_eyes import eyes_of
-from iap.experiments.gradient_lessons import _looks, collect, told_policy
+from iap.experiments.gradient_lessons import _looks, collect, collect_own, told_policy
 from iap.experiments.gradient_teaching import FAR, SPREAD, _slope_of_loss, command_of, parts_of, teach_by_gradient
 from iap.experiments.run_directory import RunDirectory
 from iap.experiments.train import train
@@ -110,6 +110,16 @@ def test_every_other_lesson_is_of_what_a_told_policy_meets_beginning_with_its_fi
     np.testing.assert_allclose(met, np.broadcast_to(met[:, :1], met.shape), atol=0.05)
 
 
+def test_what_the_policy_itself_meets_is_seen_with_its_own_eyes(taught):
+    policy = Policy(REACHER.policy, unflatten(REACHER.policy, taught.theta), taught.normaliser)
+    wanted = replace(TEACH, parts=("finger",), lessons=120, an_episode=6, own=2, low_from="told")
+    first, again = (collect_own(REACHER, wanted, policy, time, lambda _what, _share: None) for time in (1, 2))
+    assert len(first.seen) == len(again.seen) == 42
+    assert not np.array_equal(first.places, again.places)
+    moved = np.ptp(first.places.reshape(7, 6, 2), axis=1).max(axis=1)
+    assert moved.min() > 0.02  # a policy that acts does not stand still
+
+
 def test_evolution_starts_from_the_taught_policy_and_leaves_its_eyes(tmp_path):
     config = replace(REACHER, teach=replace(TEACH, lessons=100, steps=3))
     with InlinePool(config.job) as pool:
@@ -136,7 +146,7 @@ def test_the_low_level_does_what_the_policy_did_that_was_told_the_same(tmp_path)
     )
     with InlinePool(told.job) as pool:
         train(told, pool, RunDirectory.create(tmp_path / "told", told))
-    config = replace(REACHER, teach=replace(TEACH, lessons=100, steps=1, low_from=str(tmp_path / "told")))
+    config = replace(REACHER, teach=replace(TEACH, lessons=100, own=1, steps=2, low_from=str(tmp_path / "told")))
     taught = teach_by_gradient(config)
     file, _ = find_policy(str(tmp_path / "told"))
     teller = Policy(file.spec, unflatten(file.spec, file.theta), file.normaliser)
@@ -170,7 +180,9 @@ def test_a_policy_that_cannot_be_taught_so_is_refused(policy, why):
         replace(REACHER, policy=policy)
 
 
-@pytest.mark.parametrize("wrong", [{"parts": ()}, {"rate": 0.0}, {"lessons": 3}, {"steps": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"parts": ()}, {"rate": 0.0}, {"lessons": 3}, {"steps": 0}, {"own": 1}, {"an_episode": 500}]
+)
 def test_teaching_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(ValueError, match=f"teach.{next(iter(wrong))}"):
         replace(TEACH, **wrong)

@@ -93,7 +93,8 @@ class TeachByGradient:
         if not isinstance(self.parts, tuple) or not self.parts or not all(isinstance(x, str) for x in self.parts):
             raise ValueError(f"teach.parts must be a tuple of names, not {self.parts!r}")
         require_count("teach.lessons", self.lessons, least=100)
-        for name in ("an_episode", "steps", "batch"):
+        require_count("teach.an_episode", self.an_episode, most=MOST_LESSONS)
+        for name in ("steps", "batch"):
             require_count(f"teach.{name}", getattr(self, name))
         require_count("teach.own", self.own, least=0)
         if self.own and self.low_from is None:
