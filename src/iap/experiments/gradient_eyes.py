@@ -1,5 +1,6 @@
 """Eyes with gradients: the mathematics of a policy's own vision, in JAX, for `gradient_teaching`."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ class Eyes(NamedTuple):
     """What is seen, at one look or several → their readouts, one after the other, in two steps.
 
     XLA takes several times as long for the gradient of patches times weights on a CPU as for the product; BLAS, image
-    by image, does not. Hence that product is a step of its own.
+    by image, does not. Hence that product is a step of its own where images are, which are the largest.
 
     Attributes:
         project: θ's arrays, and what is seen → projections.
@@ -37,31 +38,76 @@ class Eyes(NamedTuple):
     slopes: Callable[[Seen, Array], dict[str, np.ndarray]]
 
 
+class Convolution(NamedTuple):
+    """One after which comes ReLU; its rows of weights are those of one or more layers of θ, one after the other."""
+
+    names: tuple[str, ...]
+    size: int
+    stride: int
+
+    def weights(self, parts: Parts) -> Array:
+        """(size, size, channels, filters)."""
+        rows = jnp.concatenate([parts[f"{name}.weight"] for name in self.names])
+        return rows.T.reshape(self.size, self.size, -1, len(rows))
+
+    def biases(self, parts: Parts) -> Array:
+        """One a filter."""
+        return jnp.concatenate([parts[f"{name}.bias"] for name in self.names])
+
+    def __call__(self, parts: Parts, x: Array) -> Array:
+        """Patches times weights."""
+        strides = self.stride, self.stride
+        return jax.lax.conv_general_dilated(x, self.weights(parts), strides, "VALID", dimension_numbers=LAYOUT)
+
+
 def eyes_of(spec: PolicySpec) -> Eyes:
     """The eyes of a policy."""
     if isinstance(spec.vision, CNN):
-        return _convolving_eyes(spec.vision, spec.seen_shape)
+        layers = [
+            Convolution((f"vision.layers.{i}",), size, stride)
+            for i, (_, size, stride) in enumerate(layers_of(spec.vision, spec.seen_shape))
+        ]
+        return _convolving_eyes(layers, lambda _parts, outputs: outputs.reshape(len(outputs), -1))
     assert isinstance(spec.vision, MultiRank)
-    return _ranking_eyes(spec.vision, spec.seen_shape)
+    vision = spec.vision
+    stem = [Convolution((f"vision.stem.{i}",), size, stride) for i, (_, size, stride) in enumerate(vision.stem)]
+    both = Convolution(("vision.query", "vision.key"), vision.patch, vision.stride)
+    return _convolving_eyes([*stem, both], _ranking(vision, spec.seen_shape))
 
 
-def _ranking_eyes(vision: MultiRank, seen_shape: Shape) -> Eyes:
-    row, column = scaled_centres(vision, seen_shape).T
-    moments = np.stack([np.ones_like(row), row, column, row * row, row * column, column * column], axis=1)
-    patch, stride, d = vision.patch, vision.stride, vision.d
+def _convolving_eyes(layers: list[Convolution], finish: Callable[[Parts, Array], Array]) -> Eyes:
+    """Convolutions, the first of them of images, and what comes after them for each look."""
+    first, *others = layers
 
     def project(parts: Parts, seen: Array) -> Array:
-        weights = jnp.concatenate([parts["vision.query.weight"], parts["vision.key.weight"]])
-        kernel = weights.T.reshape(patch, patch, seen_shape[-1], -1)
-        out = jax.lax.conv_general_dilated(_pixels(seen), kernel, (stride, stride), "VALID", dimension_numbers=LAYOUT)
-        return out.reshape(*seen.shape[:2], -1, 2 * d)
+        out = first(parts, _pixels(seen))
+        return out.reshape(*seen.shape[:2], *out.shape[1:])
 
     def read(parts: Parts, projections: Array) -> Array:
-        biases = jnp.concatenate([parts["vision.query.bias"], parts["vision.key.bias"]])
-        features = jax.nn.relu(projections + biases)
-        queries, keys = features[..., :d], features[..., d:]
-        heads = queries.mean(axis=2)[:, :, None] * parts["vision.gains"]
-        scores = jnp.einsum("nkld,nkhd->nkhl", keys, heads)
+        x = jax.nn.relu(projections.reshape(-1, *projections.shape[2:]) + first.biases(parts))
+        for layer in others:
+            x = jax.nn.relu(layer(parts, x) + layer.biases(parts))
+        return finish(parts, x).reshape(len(projections), -1)
+
+    @one_thread  # several wait for each other longer than they work, once something else runs
+    def slopes(seen: Seen, of_projections: Array) -> dict[str, np.ndarray]:
+        slopes = np.asarray(of_projections)
+        pairs = zip(_pixels(seen), slopes.reshape(-1, math.prod(slopes.shape[2:4]), slopes.shape[4]), strict=True)
+        rows = np.sum([slope.T @ _patches(image, first.size, first.stride) for image, slope in pairs], axis=0)
+        return dict(zip((f"{name}.weight" for name in first.names), np.split(rows, len(first.names)), strict=True))
+
+    return Eyes(jax.jit(project), jax.jit(read), slopes)
+
+
+def _ranking(vision: MultiRank, seen_shape: Shape) -> Callable[[Parts, Array], Array]:
+    """Features of queries and keys → what the heads tell."""
+    row, column = scaled_centres(vision, seen_shape).T
+    moments = np.stack([np.ones_like(row), row, column, row * row, row * column, column * column], axis=1)
+
+    def tell(parts: Parts, features: Array) -> Array:
+        queries, keys = jnp.split(features.reshape(len(features), -1, 2 * vision.d), 2, axis=-1)
+        heads = queries.mean(axis=1)[:, None] * parts["vision.gains"]
+        scores = jnp.einsum("nld,nhd->nhl", keys, heads)
         # Of a sorted list whose ends alone are wanted XLA would sort everything, which takes twenty times as long.
         kept = jax.lax.optimization_barrier(jax.lax.top_k(scores, vision.keep)[0])
         least, most = kept[..., -1:], kept[..., :1]
@@ -69,17 +115,9 @@ def _ranking_eyes(vision: MultiRank, seen_shape: Shape) -> Eyes:
         sums = shares**2 @ moments
         total = jnp.maximum(sums[..., 0], NOTHING)
         y, x, yy, yx, xx = jnp.moveaxis(sums[..., 1:], -1, 0) / total
-        told = [y, x, yy - y * y, yx - y * x, xx - x * x, total / vision.keep]
-        return jnp.stack(told, axis=-1).reshape(len(projections), -1)
+        return jnp.stack([y, x, yy - y * y, yx - y * x, xx - x * x, total / vision.keep], axis=-1)
 
-    @one_thread  # several wait for each other longer than they work, once something else runs
-    def slopes(seen: Seen, of_projections: Array) -> dict[str, np.ndarray]:
-        slopes = np.asarray(of_projections)
-        pairs = zip(_pixels(seen), slopes.reshape(-1, *slopes.shape[2:]), strict=True)
-        both = np.sum([slope.T @ _patches(image, patch, stride) for image, slope in pairs], axis=0)
-        return {"vision.query.weight": both[:d], "vision.key.weight": both[d:]}
-
-    return Eyes(jax.jit(project), jax.jit(read), slopes)
+    return tell
 
 
 def _patches(image: np.ndarray, patch: int, stride: int) -> np.ndarray:
@@ -88,23 +126,6 @@ def _patches(image: np.ndarray, patch: int, stride: int) -> np.ndarray:
     rows = image.reshape(height, width * channels)
     windows = np.lib.stride_tricks.sliding_window_view(rows, (patch, patch * channels))
     return windows[::stride, :: stride * channels].reshape(-1, patch * patch * channels)
-
-
-def _convolving_eyes(vision: CNN, seen_shape: Shape) -> Eyes:
-    layers = layers_of(vision, seen_shape)
-
-    def project(_parts: Parts, seen: Seen) -> Array:
-        return jnp.asarray(_pixels(seen).reshape(seen.shape))
-
-    def read(parts: Parts, pixels: Array) -> Array:
-        x = jax.lax.stop_gradient(pixels.reshape(-1, *seen_shape))
-        for i, (filters, size, stride) in enumerate(layers):
-            kernel = parts[f"vision.layers.{i}.weight"].T.reshape(size, size, -1, filters)
-            x = jax.lax.conv_general_dilated(x, kernel, (stride, stride), "VALID", dimension_numbers=LAYOUT)
-            x = jax.nn.relu(x + parts[f"vision.layers.{i}.bias"])
-        return x.reshape(len(pixels), -1)
-
-    return Eyes(project, jax.jit(read), lambda _seen, _slopes: {})
 
 
 def _pixels(seen: Any) -> Any:

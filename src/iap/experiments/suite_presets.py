@@ -212,22 +212,22 @@ REACHER = {
         evaluate_episodes=24,
     ),
     "reacher-easy-distracted": TrainConfig(
-        env=EnvSpec.of("iap/reacher-easy-v0", difficulty=ALL_BACKGROUNDS, size=(50, 50)),
+        env=EnvSpec.of("iap/reacher-easy-v0", difficulty=ALL_BACKGROUNDS),
         policy=PolicySpec(
-            (50, 50, 3),
+            (100, 100, 3),
             sensors=0,
             actions=2,
-            vision=MultiRank(patch=4, stride=1, d=8, heads=8, keep=40),
+            vision=MultiRank(patch=3, stride=1, d=8, heads=8, keep=20, stem=((8, 5, 2), (12, 5, 2))),
             controller=MLP((24,)),
-            sees=("detail", "contrast"),
+            sees=("contrast",),
             level=TwoLevel(latent=6, longest_hold=1, low=Products(), senses=False),
         ),
-        strategy=CMAES(population=24, sigma=0.5),
-        iterations=40,
+        strategy=CMAES(population=24, sigma=0.2),
+        iterations=12,
         episodes=6,
         max_steps=125,
         teach=TeachByGradient(
-            REACHER_PARTS, lessons=16_000, an_episode=2, steps=1_800, low_from="zoo:reacher-easy-told"
+            REACHER_PARTS, lessons=24_000, an_episode=6, own=1, steps=5_000, low_from="zoo:reacher-easy-told"
         ),
         **TAUGHT,
     ),

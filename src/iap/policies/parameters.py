@@ -5,7 +5,7 @@ listed. Biases come before weights, and a weight is (outputs, inputs), so that Î
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iap.attention.arrays import require_count, require_finite
-from iap.policies.sizes import layers_of, maps_of, patches_of, products_size
+from iap.policies.sizes import Shape, layers_of, maps_of, patches_of, products_size
 from iap.policies.specs import (
     CNN,
     LSTM,
@@ -140,8 +140,10 @@ def _vision(
         case Rank() as vision:
             return _rank(vision, spec.seen_shape, make)
         case MultiRank() as vision:
-            width = vision.patch**2 * channels
+            *_, seen = maps_of(vision.stem, spec.seen_shape)
+            width = vision.patch**2 * seen[2]
             return MultiRankParams(
+                stem=_convolutions(make, "stem", vision.stem, spec.seen_shape),
                 query=_affine(make, "query", width, vision.d),
                 key=_affine(make, "key", width, vision.d),
                 gains=make("gains", (vision.heads, vision.d), 1.0),
@@ -161,14 +163,17 @@ def _vision(
                 query=_affine(make, "query", width, vision.d), key=_affine(make, "key", width, vision.d)
             )
         case CNN() as vision:
-            shapes = zip(layers_of(vision, spec.seen_shape), maps_of(vision, spec.seen_shape), strict=False)
-            layers = [
-                _affine(make, f"layers.{i}", size**2 * seen[2], filters)
-                for i, ((filters, size, _), seen) in enumerate(shapes)
-            ]
-            return LayersParams(tuple(layers))
+            layers = layers_of(vision, spec.seen_shape)
+            return LayersParams(_convolutions(make, "layers", layers, spec.seen_shape))
         case Blind():
             return None
+
+
+def _convolutions(make: Make, name: str, layers: Sequence[Shape], image_shape: Shape) -> tuple[Affine, ...]:
+    shapes = zip(layers, maps_of(layers, image_shape), strict=False)
+    return tuple(
+        _affine(make, f"{name}.{i}", size**2 * seen[2], filters) for i, ((filters, size, _), seen) in enumerate(shapes)
+    )
 
 
 def _rank(vision: Rank, image_shape: tuple[int, int, int], make: Make) -> RankParams:

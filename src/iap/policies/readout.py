@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from iap.attention.patches import as_pixels, centres_of
 from iap.policies.loops import above_least, pool_patches
-from iap.policies.sizes import CENTRE, patches_of, value_size
+from iap.policies.sizes import CENTRE, patches_of, value_size, window_of
 from iap.policies.trees import Affine, RankParams
 from iap.policies.vision_specs import ExactRank, MultiRank, Rank
 
@@ -45,7 +45,7 @@ def reader_of(vision: Rank, image_shape: tuple[int, int, int], params: RankParam
 
 def scaled_centres(vision: Rank | MultiRank | ExactRank, image_shape: tuple[int, int, int]) -> Float[np.ndarray, "L 2"]:
     """Each patch's centre, (row, column), the image's edges being at ±1."""
-    centres = centres_of(patches_of(vision, image_shape), vision.patch, vision.stride)
+    centres = centres_of(patches_of(vision, image_shape), *window_of(vision))
     return (2 * centres + 1) / np.array(image_shape[:2], np.float32) - 1
 
 

@@ -1,5 +1,7 @@
 """How large things come out for an image: grids of patches, maps of convolutions, and what is read of them."""
 
+from collections.abc import Sequence
+
 from iap.attention.arrays import require_count
 from iap.attention.patches import Grid, grid_of
 from iap.policies.vision_specs import CNN, Blind, ExactRank, MultiRank, Rank, Trans, Vision
@@ -12,9 +14,19 @@ LARGE_SIDE = 32  # of an image that a net of the usual kind begins to see with l
 FEW_PLACES = 6  # a side: what a net of the usual kind ends with
 
 
+def window_of(vision: Rank | MultiRank | Trans | ExactRank) -> tuple[int, int]:
+    """The side of a patch, and from one to the next, in pixels; of patches behind a stem, of all that it sees."""
+    stem = vision.stem if isinstance(vision, MultiRank) else ()
+    side, step = 1, 1
+    for size, stride in (*((size, stride) for _, size, stride in stem), (vision.patch, vision.stride)):
+        side += (size - 1) * step
+        step *= stride
+    return side, step
+
+
 def patches_of(vision: Rank | MultiRank | Trans | ExactRank, image_shape: Shape) -> Grid:
     """The grid of patches of an image."""
-    return grid_of(image_shape[0], image_shape[1], vision.patch, vision.stride)
+    return grid_of(image_shape[0], image_shape[1], *window_of(vision))
 
 
 def layers_of(vision: CNN, image_shape: Shape) -> tuple[Shape, ...]:
@@ -34,10 +46,10 @@ def layers_of(vision: CNN, image_shape: Shape) -> tuple[Shape, ...]:
     return tuple(layers)
 
 
-def maps_of(vision: CNN, image_shape: Shape) -> list[Shape]:
-    """The shapes of the image and of each layer's output."""
+def maps_of(layers: Sequence[Shape], image_shape: Shape) -> list[Shape]:
+    """The shapes of the image and of each convolution's output."""
     maps = [image_shape]
-    for filters, size, stride in layers_of(vision, image_shape):
+    for filters, size, stride in layers:
         height, width, _ = maps[-1]
         require_count("size of layers", size, most=min(height, width), why=f" (what it sees is {height}×{width})")
         grid = grid_of(height, width, size, stride)
@@ -70,7 +82,7 @@ def readout_size(vision: Vision, image_shape: Shape) -> int:
         case ExactRank():
             return vision.keep * CENTRE
         case CNN():
-            rows, columns, filters = maps_of(vision, image_shape)[-1]
+            rows, columns, filters = maps_of(layers_of(vision, image_shape), image_shape)[-1]
             return rows * columns * filters
         case Blind():
             return 0
@@ -79,7 +91,7 @@ def readout_size(vision: Vision, image_shape: Shape) -> int:
 def require_fit(vision: Vision, image_shape: Shape) -> None:
     """Refuse a vision that does not fit the image."""
     if isinstance(vision, CNN):
-        maps_of(vision, image_shape)
+        maps_of(layers_of(vision, image_shape), image_shape)
     elif not isinstance(vision, Blind):
         patches = patches_of(vision, image_shape).patches
         if isinstance(vision, Rank | MultiRank | ExactRank):

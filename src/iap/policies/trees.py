@@ -27,8 +27,9 @@ class RankParams:
 
 @dataclass(frozen=True, eq=False)
 class MultiRankParams:
-    """Of IAP-rank with several heads, which have queries and keys in common."""
+    """Of IAP-rank with several heads, which have stem, queries and keys in common."""
 
+    stem: tuple[Affine, ...]
     query: Affine
     key: Affine
     gains: Float[np.ndarray, "heads d"]

@@ -4,12 +4,12 @@ import numpy as np
 
 from iap.attention.features import featurise
 from iap.attention.mixing import layer_norm, mix
-from iap.attention.patches import as_pixels, extract
 from iap.attention.ranking import rank_scores, with_unit_rows
+from iap.policies.convolutions import Convolutions
 from iap.policies.looking import Look, Projector
 from iap.policies.multi_rankers import MultiRanker
 from iap.policies.rankers import ExactRanker, Ranker
-from iap.policies.sizes import Shape, layers_of, maps_of, patches_of
+from iap.policies.sizes import Shape, layers_of, patches_of
 from iap.policies.specs import CNN, ExactRank, MultiRank, PolicySpec, Rank, Trans
 from iap.policies.state import Attention, State
 from iap.policies.trees import ExactRankParams, LayersParams, MultiRankParams, Params, RankParams, TransParams
@@ -41,21 +41,14 @@ class Mixer:
 
 
 class Convolver:
-    """A CNN: a convolution is patches × weights."""
+    """A CNN."""
 
     def __init__(self, vision: CNN, image_shape: Shape, params: LayersParams) -> None:
-        layers, maps = layers_of(vision, image_shape), maps_of(vision, image_shape)[1:]
-        self._layers = [
-            (size, stride, np.ascontiguousarray(layer.weight.T), layer.bias, shape)
-            for (_, size, stride), layer, shape in zip(layers, params.layers, maps, strict=True)
-        ]
+        self._convolve = Convolutions(layers_of(vision, image_shape), image_shape, params.layers)
 
     def look(self, image: np.ndarray, _state: State) -> Look:
         """The outputs of the last layer."""
-        x = as_pixels(image)
-        for size, stride, weights, bias, shape in self._layers:
-            x = np.maximum(extract(x, size, stride) @ weights + bias, 0).reshape(shape)
-        return Look(x.ravel())
+        return Look(self._convolve(image).flatten())
 
 
 def vision_of(spec: PolicySpec, params: Params) -> Ranker | MultiRanker | Mixer | ExactRanker | Convolver | None:

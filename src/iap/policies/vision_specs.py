@@ -96,6 +96,8 @@ class MultiRank:
         d: dimensions of queries and keys, which have biases.
         heads: how many; each tells centroid (2), second moments (3) and mass (1).
         keep: l, how many patches each head keeps.
+        stem: (filters, size, stride) of convolutions with ReLU that come first: queries and keys are then a deeper
+            function of a larger patch, and `patch` and `stride` count places of what the stem gives, not pixels.
     """
 
     patch: int = 4
@@ -103,8 +105,10 @@ class MultiRank:
     d: int = 8
     heads: int = 4
     keep: int = 20
+    stem: tuple[tuple[int, int, int], ...] = ()
 
     def __post_init__(self) -> None:
+        _check_layers("stem", self.stem)
         _check_attention(self.patch, self.stride, self.d, ReLU())
         require_count("heads", self.heads, most=MOST_DIMENSIONS)
         require_count("keep", self.keep)
@@ -188,13 +192,9 @@ class CNN:
     def __post_init__(self) -> None:
         if self.layers is None:
             return
-        if not isinstance(self.layers, tuple) or not self.layers:
-            raise ValueError(f"layers must be a tuple of (filters, size, stride), not {self.layers!r}")
-        for layer in self.layers:
-            if not isinstance(layer, tuple) or len(layer) != 3:  # noqa: PLR2004
-                raise ValueError(f"layers must hold (filters, size, stride), not {layer!r}")
-            for name, value in zip(("filters", "size", "stride"), layer, strict=True):
-                require_count(f"{name} of layers", value)
+        _check_layers("layers", self.layers)
+        if not self.layers:
+            raise ValueError("layers must be at least one (filters, size, stride), or None for a usual net")
 
 
 @dataclass(frozen=True)
@@ -212,6 +212,16 @@ def _check_attention(patch: object, stride: object, d: object, kernel: object) -
     require_type("kernel", kernel, ReLU, Softmax)
     if isinstance(kernel, Softmax):
         require_count("projections", kernel.projections, most=MOST_PROJECTIONS)
+
+
+def _check_layers(name: str, layers: object) -> None:
+    if not isinstance(layers, tuple):
+        raise ValueError(f"{name} must be a tuple of (filters, size, stride), not {layers!r}")
+    for layer in layers:
+        if not isinstance(layer, tuple) or len(layer) != 3:  # noqa: PLR2004
+            raise ValueError(f"{name} must hold (filters, size, stride), not {layer!r}")
+        for part, value in zip(("filters", "size", "stride"), layer, strict=True):
+            require_count(f"{part} of {name}", value)
 
 
 def require_names(name: str, names: object, known: object) -> None:
