@@ -8,7 +8,7 @@ from iap.attention.arrays import Scaled
 from iap.attention.features import featurise
 from iap.attention.patches import as_pixels, extract
 from iap.attention.ranking import rank_scores
-from iap.policies import MultiRank, PolicySpec
+from iap.policies import MultiRank, Policy, PolicySpec, blocks, flatten, init, unflatten
 from iap.policies.readout import scaled_centres
 from iap.policies.trees import MultiRankParams
 
@@ -44,3 +44,15 @@ def test_heads_tell_where_the_patches_lie_that_linear_attention_ranks_best_by_th
     assert set(attention.chosen) == chosen
     assert attention.scores.min() >= 0
     assert attention.scores.max() == 1
+
+
+def test_a_head_that_prefers_no_patch_tells_nothing():
+    theta = flatten(init(SPEC, 0))
+    for block in blocks(SPEC):
+        if block.name == "gains":
+            theta[block.start : block.stop] = np.repeat([0.0, 1.0, 0.0], VISION.d)
+    policy = Policy(SPEC, unflatten(SPEC, theta))
+    _, state, _ = policy.act(policy.begin(), observations(SPEC, 1)[0])
+    told = state.inputs.reshape(VISION.heads, -1)
+    assert not told[[0, 2]].any()
+    assert told[1].all()

@@ -227,7 +227,7 @@ REACHER = {
         episodes=6,
         max_steps=125,
         teach=TeachByGradient(
-            REACHER_PARTS, lessons=24_000, an_episode=6, own=1, steps=5_000, low_from="zoo:reacher-easy-told"
+            REACHER_PARTS, lessons=24_000, an_episode=8, own=1, steps=6_000, low_from="zoo:reacher-easy-told"
         ),
         **TAUGHT,
     ),

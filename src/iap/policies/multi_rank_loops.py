@@ -28,6 +28,7 @@ def read_heads(scores, keep, centres):
     """What the heads tell, which patches each has chosen, and each patch's best score of all heads', 0 to 1.
 
     A patch's weight in a head is its share squared, and its share how far its score lies above the least that is kept.
+    A head whose kept scores are all equal tells zeros.
     """
     heads, patches = scores.shape
     readout = np.zeros(heads * MOMENTS, np.float32)
@@ -39,6 +40,8 @@ def read_heads(scores, keep, centres):
         if most > least:
             for index in range(patches):
                 best[index] = max(best[index], (scores[head, index] - least) / (most - least))
+        if scores[head, chosen[head, 0]] == scores[head, chosen[head, keep - 1]]:
+            continue  # a head that prefers nothing tells nothing
         shares = above_least(scores[head], chosen[head])
         mass = row = column = rows = both = columns = 0.0
         for i in range(keep):
