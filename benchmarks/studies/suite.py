@@ -45,7 +45,7 @@ PLAIN = {f"{task}-plain{eyes}": seen_by(task, EYES[eyes]) for task, eyes in FIRS
 STARTS_FROM = {f"{task}{eyes}": f"{task}-plain{eyes}" for task, eyes in FIRST_PLAIN}
 NATIVE = {f"{task}-native": native(f"{task}-distracted") for task in ("ball_in_cup-catch", "cartpole-swingup")}
 TAUGHT = {f"cheetah-run-taught{eyes}": seen_by("cheetah-run-taught", EYES[eyes]) for eyes in EYES}
-TOLD = {name: config for name, config in SUITE_PRESETS.items() if name.endswith("-told")}
+TOLD = {name: config for name, config in SUITE_PRESETS.items() if "-told" in name}
 # The run that comes before an arm's own: that it starts from, or that has learnt its low level.
 BEFORE = STARTS_FROM | {f"reacher-easy{eyes}": "reacher-easy-told" for eyes in ("", "-cnn")}
 ARMS = TOLD | PLAIN | DISTRACTED | TAUGHT | NATIVE

@@ -43,6 +43,9 @@ REACHER = TrainConfig(
     evaluate_episodes=2,
 )
 RECALLING = replace(REACHER, policy=replace(REACHER.policy, recalls=True, sees=("departures", "detail")))
+STEMMED = replace(
+    REACHER, policy=replace(REACHER.policy, vision=replace(REACHER.policy.vision, stem=((3, 3, 2),), keep=8))
+)
 CONVOLVING = replace(REACHER, policy=replace(REACHER.policy, vision=CNN(((3, 4, 2), (2, 3, 2))), controller=Linear()))
 
 
@@ -56,7 +59,7 @@ def test_taught_eyes_tell_what_drawn_ones_do_not(taught):
     assert taught.taught > 0.5
 
 
-@pytest.mark.parametrize("config", [REACHER, RECALLING, CONVOLVING])
+@pytest.mark.parametrize("config", [REACHER, RECALLING, STEMMED, CONVOLVING])
 def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     spec, theta = config.policy, flatten(init(config.policy, 1))
     normaliser = Normaliser.of(np.random.default_rng(0).normal(0, 0.3, (20, spec.inputs_size)))
@@ -76,7 +79,7 @@ def test_gradients_are_those_of_the_command_that_the_policy_gives(config):
     np.testing.assert_allclose(said, own, atol=1e-4)
 
 
-@pytest.mark.parametrize("config", [REACHER, RECALLING, CONVOLVING])
+@pytest.mark.parametrize("config", [REACHER, RECALLING, STEMMED, CONVOLVING])
 def test_the_slope_of_the_loss_is_that_of_small_steps(config):
     spec, rng = config.policy, np.random.default_rng(2)
     seen = rng.integers(0, 255, (6, 1 + spec.recalls, *spec.seen_shape), dtype=np.uint8)

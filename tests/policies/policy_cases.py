@@ -29,6 +29,7 @@ from iap.policies import (
 VALUES = ["pixels", "centres", "projection"]
 KERNELS = st.sampled_from([ReLU(), Softmax(projections=5), Softmax("hyperbolic", 4), Softmax("favor++", 4)])
 POSITIONS = st.sampled_from([Positions(), Positions("concat", channels=3), Positions("none")])
+STEMS = ((3, 3, 1),), ((2, 3, 2), (3, 2, 1))
 CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3), Products(), Products(changes=True)])
 
 
@@ -64,6 +65,7 @@ def visions() -> st.SearchStrategy:
     return st.one_of(
         ranks(),
         st.builds(MultiRank, keep=st.integers(1, 4), heads=st.integers(1, 3), **patches()),
+        st.sampled_from([MultiRank(patch=2, stride=1, keep=2, stem=stem) for stem in STEMS]),
         st.builds(Trans, kernel=KERNELS, positions=POSITIONS, **patches(), **flags, **sizes),
         st.builds(ExactRank, keep=st.integers(1, 4), linear=st.booleans(), kernel=KERNELS, **patches()),
         st.sampled_from([CNN(), CNN(((2, 3, 2), (3, 2, 1))), Blind()]),

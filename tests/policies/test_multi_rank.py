@@ -1,6 +1,9 @@
 """Several heads rank with the same queries and keys, and each tells where its own patches lie."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from policy_cases import observations, some_policy
 
 from iap.attention import ReLU
@@ -9,24 +12,34 @@ from iap.attention.features import featurise
 from iap.attention.patches import as_pixels, extract
 from iap.attention.ranking import rank_scores
 from iap.policies import MultiRank, Policy, PolicySpec, blocks, flatten, init, unflatten
+from iap.policies.convolutions import Convolutions
 from iap.policies.readout import scaled_centres
+from iap.policies.sizes import window_of
 from iap.policies.trees import MultiRankParams
 
 VISION = MultiRank(patch=3, stride=2, d=5, heads=3, keep=7)
 SPEC = PolicySpec((20, 24, 3), sensors=0, actions=2, vision=VISION)
+STEMMED = replace(SPEC, vision=replace(VISION, stem=((4, 3, 1), (5, 2, 2))))
 
 
 def scores_by_the_book(params, image):
     """Each head's scores by the generic functions: its gains go into the queries' features."""
-    tokens = extract(as_pixels(image), VISION.patch, VISION.stride)
+    shown = as_pixels(image)
+    for layer, size, stride in zip(params.stem, (3, 2), (1, 2), strict=False):
+        rows = (shown.shape[0] - size) // stride + 1
+        shown = np.maximum(extract(shown, size, stride) @ layer.weight.T + layer.bias, 0).reshape(
+            rows, -1, len(layer.bias)
+        )
+    tokens = extract(shown, VISION.patch, VISION.stride)
     queries, keys = (tokens @ side.weight.T + side.bias for side in (params.query, params.key))
     queries, keys = featurise(ReLU(), queries, keys)
     return [rank_scores(Scaled(queries.values * gains, queries.log_scale), keys).values for gains in params.gains]
 
 
-def test_heads_tell_where_the_patches_lie_that_linear_attention_ranks_best_by_their_gains():
-    policy, image = some_policy(SPEC, seed=1), observations(SPEC, 1, seed=1)[0]["image"]
-    params, centres = policy.params.vision, scaled_centres(VISION, SPEC.seen_shape).astype(float)
+@pytest.mark.parametrize("spec", [SPEC, STEMMED])
+def test_heads_tell_where_the_patches_lie_that_linear_attention_ranks_best_by_their_gains(spec):
+    policy, image = some_policy(spec, seed=1), observations(spec, 1, seed=1)[0]["image"]
+    params, centres = policy.params.vision, scaled_centres(spec.vision, spec.seen_shape).astype(float)
     assert isinstance(params, MultiRankParams)
     wanted, chosen = [], set()
     for scores in scores_by_the_book(params, image):
@@ -56,3 +69,24 @@ def test_a_head_that_prefers_no_patch_tells_nothing():
     told = state.inputs.reshape(VISION.heads, -1)
     assert not told[[0, 2]].any()
     assert told[1].all()
+
+
+@pytest.mark.parametrize(("place", "within"), [((7, 7), True), ((8, 7), False), ((7, 8), False)])
+def test_a_patch_behind_a_stem_is_all_that_the_stem_sees_of_the_image_for_it(place, within):
+    params, image = some_policy(STEMMED, seed=2).params.vision, observations(STEMMED, 1, seed=2)[0]["image"]
+    assert isinstance(params, MultiRankParams)
+    assert window_of(STEMMED.vision) == (8, 4)
+    see = Convolutions(STEMMED.vision.stem, STEMMED.seen_shape, params.stem)
+    side = VISION.patch
+    before = see(image)[:side, :side].copy()
+    image[place] = 255 - image[place]
+    assert np.array_equal(before, see(image)[:side, :side]) != within
+
+
+def test_a_stem_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="stem must hold"):
+        MultiRank(stem=((4, 3),))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="size of stem must be"):
+        MultiRank(stem=((4, 0, 1),))
+    with pytest.raises(ValueError, match="patch must be"):
+        replace(SPEC, vision=MultiRank(stem=((4, 19, 1),)))

@@ -142,6 +142,20 @@ CARTPOLE |= {
         evaluate_episodes=12,
     ),
 }
+# Then it learns to do with what eyes tell, which err more: from such errors alone it learns to turn the pole round.
+CARTPOLE |= {
+    "cartpole-swingup-told-roughly": TrainConfig(
+        env=EnvSpec.of("iap/cartpole-swingup-v0", size=(8, 8), told=CARTPOLE_PARTS, told_error=0.015),
+        policy=CARTPOLE["cartpole-swingup-told"].policy,
+        strategy=CMAES(population=16, sigma=0.1),
+        iterations=120,
+        episodes=4,
+        start_from="zoo:cartpole-swingup-told",
+        keep_statistics=True,
+        evaluate_every=10,
+        evaluate_episodes=24,
+    ),
+}
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
 BALL = {
     "ball_in_cup-catch-distracted": TrainConfig(
