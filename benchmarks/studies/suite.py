@@ -44,10 +44,16 @@ FIRST_PLAIN = [(task, eyes) for task, eyes in PAIRS if task in SUITE_PRESETS]
 PLAIN = {f"{task}-plain{eyes}": seen_by(task, EYES[eyes]) for task, eyes in FIRST_PLAIN}
 STARTS_FROM = {f"{task}{eyes}": f"{task}-plain{eyes}" for task, eyes in FIRST_PLAIN}
 NATIVE = {f"{task}-native": native(f"{task}-distracted") for task in ("ball_in_cup-catch", "cartpole-swingup")}
-TAUGHT = {f"cheetah-run-taught{eyes}": seen_by("cheetah-run-taught", EYES[eyes]) for eyes in EYES}
+ALSO_TAUGHT = [f"{task}-taught" for task in TASKS if f"{task}-taught" in SUITE_PRESETS]
+TAUGHT = {f"{name}{eyes}": seen_by(name, EYES[eyes]) for name in ALSO_TAUGHT for eyes in EYES}
 TOLD = {name: config for name, config in SUITE_PRESETS.items() if "-told" in name}
 # The run that comes before an arm's own: that it starts from, or that has learnt its low level.
-BEFORE = STARTS_FROM | {f"reacher-easy{eyes}": "reacher-easy-told" for eyes in ("", "-cnn")}
+BEFORE = STARTS_FROM | {"cartpole-swingup-told-roughly": "cartpole-swingup-told"}
+for eyes in ("", "-cnn"):
+    BEFORE |= {
+        f"reacher-easy{eyes}": "reacher-easy-told",
+        f"cartpole-swingup-taught{eyes}": "cartpole-swingup-told-roughly",
+    }
 ARMS = TOLD | PLAIN | DISTRACTED | TAUGHT | NATIVE
 # The arm that stands for a task.
 CHOSEN = {task: f"{task}-taught" if f"{task}-taught" in ARMS else task for task in TASKS}

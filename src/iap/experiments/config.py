@@ -69,12 +69,13 @@ class TeachByGradient:
 
     Attributes:
         parts: where what is, in the image or in the room, they are taught to tell: these are the command.
-        lessons: how many images they look at.
+        lessons: how many there are: an image each, or two successive ones if the low level knows changes. Where not all
+            of the parts are in view there is none.
         an_episode: how many of them are of the same episode, in poses of their own.
         own: how often the policy that is being taught is looked at itself, after so many equal shares of the steps: of
             each time come as many lessons as of what is looked at in the beginning. Needs `low_from`.
         steps: of gradient descent.
-        batch: how many lessons in each.
+        batch: how many images in each.
         rate: how far a step goes at first; it falls to 0.
         low_from: a blind policy that was trained on being `told` these parts (a file, a run's folder, or zoo:NAME): its
             controller becomes the low level, and the command is in its units. None for a low level as it is drawn.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 
 from iap.envs.contract import to_action
 from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
@@ -21,28 +21,29 @@ from iap.policies.parameters import unflatten
 from iap.policies.sights import show
 from iap.rollouts import EnvSpec
 
-HELD_BACK = 10  # one episode in so many
+HELD_BACK = 10  # one pair of episodes in so many: one of any poses, one of what a told policy meets
 LONGEST_EPISODE = 120  # steps of an episode that are looked at; the shortest of the suite have 125
 
-Lesson = tuple[np.ndarray, np.ndarray]  # what is seen, and the places
+Row = tuple[np.ndarray, np.ndarray]  # what is seen, and the places
+Lesson = tuple[np.ndarray, np.ndarray]  # the same of successive looks
 
 
 class Lessons(NamedTuple):
-    """What is seen of each image, and of the episode's first one if policies recall it; and where things are."""
+    """Images of each lesson's looks, with the episode's first if that is recalled; places; the episode's number."""
 
-    seen: UInt8[np.ndarray, "n looks H W C"]
-    places: Float[np.ndarray, "n s"]
+    seen: UInt8[np.ndarray, "n looks 1+recalled H W C"]
+    places: Float[np.ndarray, "n looks s"]
+    episodes: Int[np.ndarray, " n"]
 
     def joined(self, others: "Lessons") -> "Lessons":
         """These, then the others."""
         return Lessons(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
-    def parted(self, an_episode: int) -> tuple["Lessons", "Lessons"]:
-        """Those to learn from, and those of every tenth episode, by which what was learnt is judged."""
-        held_back = np.arange(len(self.seen)) // an_episode % HELD_BACK == HELD_BACK - 1
-        return Lessons(self.seen[~held_back], self.places[~held_back]), Lessons(
-            self.seen[held_back], self.places[held_back]
-        )
+    def parted(self) -> tuple["Lessons", "Lessons"]:
+        """Those to learn from, and those of one pair of episodes in ten, by which what was learnt is judged."""
+        held_back = self.episodes // 2 % HELD_BACK == HELD_BACK - 1
+        known, new = (Lessons(*(part[chosen] for part in self)) for chosen in (~held_back, held_back))
+        return known, new
 
 
 def told_policy(config: TrainConfig, wanted: TeachByGradient) -> PolicyFile | None:
@@ -96,17 +97,19 @@ def _lessons(
     episodes = -(-wanted.lessons // ((1 + wanted.own) * wanted.an_episode))
     first, *seeds = draw_seeds(config.seed, TEACHING + 2 + time, 1 + episodes)
     rng = np.random.default_rng(first)
-    lessons: list[Lesson] = []
+    lessons: list[tuple[np.ndarray, np.ndarray, int]] = []
     try:
         if not hasattr(env.unwrapped, "scatter"):
             raise ValueError(f"{config.env.id} cannot teach: it has no scatter() and places()")
         for number, seed in enumerate(seeds):
             tell_about(number / len(seeds))
-            lessons += one(TRAINING_SEEDS + seed, number, rng)
+            lessons += [(*lesson, number) for lesson in one(TRAINING_SEEDS + seed, number, rng)]
     finally:
         env.close()
-    seen, places = zip(*lessons, strict=True)
-    return Lessons(np.array(seen), np.array(places, np.float32))
+    if not lessons:
+        raise ValueError(f"teach.parts must be in view at times: none of {wanted.parts} ever was")
+    seen, places, numbers = zip(*lessons, strict=True)
+    return Lessons(np.array(seen), np.array(places, np.float32), np.array(numbers))
 
 
 def _telling(env: EnvSpec, wanted: TeachByGradient, told: PolicyFile | None) -> EnvSpec:
@@ -122,18 +125,16 @@ def _scattered(
 ) -> Iterator[Lesson]:
     """Poses of any kind, after the first look of an episode."""
     first = env.reset(seed=seed)[0]["image"].copy()
+    looks = successive_looks(config.policy)
     for _ in range(wanted.an_episode):
-        before = image = env.unwrapped.scatter(rng)["image"].copy()
-        if "changes" in config.policy.sees:
-            raw = rng.uniform(-1, 1, config.policy.actions).astype(np.float32)
-            image = env.step(to_action(env.action_space, raw))[0]["image"]
-        yield _looks(config.policy, image, before, first), env.unwrapped.places(wanted.parts)
-
-
-def _looks(spec: PolicySpec, image: np.ndarray, before: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """What is seen now, and what was seen at first if that is recalled."""
-    now = show(spec.sees, image, before, first)
-    return np.stack([now, show(spec.sees, first, first, first)]) if spec.recalls else now[None]
+        rows, before = [], env.unwrapped.scatter(rng)["image"].copy()
+        image = before
+        for turn in range(("changes" in config.policy.sees) + looks):
+            if turn > 0:
+                raw = rng.uniform(-1, 1, config.policy.actions).astype(np.float32)
+                before, image = image, env.step(to_action(env.action_space, raw))[0]["image"].copy()
+            rows.append(_row(env, config, wanted, image, before, first))
+        yield from _lesson(rows[-looks:])
 
 
 def _met(
@@ -141,15 +142,45 @@ def _met(
 ) -> Iterator[Lesson]:
     """What a policy meets: its first look, which it may remember, and others."""
     observation, _ = env.reset(seed=seed)
-    state, look = policy.begin(seed), env.unwrapped.look
+    state, look, looks = policy.begin(seed), env.unwrapped.look, successive_looks(config.policy)
     first = before = observation["image"].copy()
-    chosen = {0, *rng.choice(np.arange(1, LONGEST_EPISODE), wanted.an_episode - 1, replace=False).tolist()}
+    others = rng.choice(np.arange(looks, LONGEST_EPISODE), wanted.an_episode - 1, replace=False)
+    chosen, rows = {looks - 1, *others.tolist()}, []  # the last step of each lesson
     for step in range(LONGEST_EPISODE):
         image = observation["image"].copy()
+        if chosen & set(range(step, step + looks)):
+            rows.append(_row(env, config, wanted, image, before, first))
         if step in chosen:
-            yield _looks(config.policy, image, before, first), env.unwrapped.places(wanted.parts)
+            yield from _lesson(rows[-looks:])
         raw, state, _ = policy.act(state, observation)
-        # An image is wanted by the policy, as a lesson, and as the one before a lesson, of which changes are seen.
-        look(policy.wants_image(state) or bool({step + 1, step + 2} & chosen))
+        # An image is wanted by the policy, for a lesson, and as the one before it, of which changes are seen.
+        look(policy.wants_image(state) or bool(chosen & set(range(step + 1, step + looks + 2))))
         observation, *_ = env.step(to_action(env.action_space, raw))
         before = image
+
+
+def successive_looks(spec: PolicySpec) -> int:
+    """How many looks are one lesson: two where the low level knows changes, which have to be right too."""
+    return 2 if spec.level is not None and spec.level.low == Products(changes=True) else 1
+
+
+def _row(env: Any, config: TrainConfig, wanted: TeachByGradient, *images: np.ndarray) -> Row | None:
+    """What is seen now, and what was seen at first if that is recalled; and the places, unless they are out of view."""
+    if not env.unwrapped.in_view(wanted.parts):
+        return None
+    return shown(config.policy, *images), env.unwrapped.places(wanted.parts)
+
+
+def shown(spec: PolicySpec, image: np.ndarray, before: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """What is seen now, and what was seen at first if that is recalled."""
+    now = show(spec.sees, image, before, first)
+    return np.stack([now, show(spec.sees, first, first, first)]) if spec.recalls else now[None]
+
+
+def _lesson(rows: list[Row | None]) -> list[Lesson]:
+    """Successive looks as one lesson, if all are in view."""
+    in_view = [row for row in rows if row is not None]
+    if len(in_view) < len(rows):
+        return []
+    seen, places = zip(*in_view, strict=True)
+    return [(np.stack(seen), np.stack(places))]

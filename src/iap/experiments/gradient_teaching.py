@@ -28,6 +28,7 @@ from iap.policies.parameters import unflatten
 SPREAD = 0.25  # standard deviation of each number of the command, which tanh gives: four of them fit
 FARTHEST = 0.95  # that a command is asked to tell
 FAR = 2.0  # errors beyond so many standard deviations count no more: eyes that see another thing pull no further
+CHANGING = 3.0  # how much errors count that change from look to look
 SOME = 256  # lessons at a time, where there is no hurry
 OFTEN = 100  # steps from one word about progress to the next
 MOMENTUM, SQUARES, TINY = 0.9, 0.999, 1e-8  # Adam's
@@ -41,16 +42,16 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
     lessons = collect(config, wanted, told, tell_about)
     theta, eyes = jnp.asarray(flatten(init(spec, config.seed))), eyes_of(spec)
     parts = parts_of(spec, theta)
-    normaliser = Normaliser.of(np.asarray(eyes.read(parts, eyes.project(parts, lessons.seen[:SOME]))))
-    units = Normaliser.of(lessons.places) if told is None or told.normaliser is None else told.normaliser
+    normaliser = Normaliser.of(np.asarray(eyes.read(parts, eyes.project(parts, _look_by_look(lessons.seen[:SOME])))))
+    units = Normaliser.of(_look_by_look(lessons.places)) if told is None or told.normaliser is None else told.normaliser
     command = command_of(spec, eyes, normaliser)
 
     def explained(theta: Array, lessons: Lessons) -> float:
-        parts, right = parts_of(spec, theta), _in_units(lessons.places, units)
-        said = [command(theta, eyes.project(parts, some)) for some in _some_at_a_time(lessons.seen)]
+        parts, right = parts_of(spec, theta), _in_units(_look_by_look(lessons.places), units)
+        said = [command(theta, eyes.project(parts, _look_by_look(some))) for some in _some_at_a_time(lessons.seen)]
         return float(1 - np.square(np.concatenate(said) - right).sum() / np.square(right).sum())
 
-    known, new = lessons.parted(wanted.an_episode)
+    known, new = lessons.parted()
     drawn = explained(theta, new)
     slope, step = _slope_of_loss(spec, eyes, command), _descent(wanted)
     rng = np.random.default_rng(draw_seeds(config.seed, TEACHING + 1, 1))
@@ -59,14 +60,19 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
         if time > 0:
             own = Policy(spec, unflatten(spec, _with_low_level(spec, np.array(theta), told)), normaliser)
             lessons = lessons.joined(collect_own(config, wanted, own, time, tell_about))
-            known, new = lessons.parted(wanted.an_episode)
+            known, new = lessons.parted()
         right = _in_units(known.places, units)
         for i in share.tolist():
-            chosen = rng.integers(len(right), size=wanted.batch)
+            chosen = rng.integers(len(right), size=max(1, wanted.batch // right.shape[1]))
             theta, moments = step(theta, moments, i, slope(theta, known.seen[chosen], right[chosen]))
             if (i + 1) % OFTEN == 0:
                 tell_about(f"teaching eyes, R² {explained(theta, new):.2f}", (i + 1) / wanted.steps)
     return Taught(_with_low_level(spec, np.array(theta), told), normaliser, drawn, explained(theta, new))
+
+
+def _look_by_look(of_lessons: np.ndarray) -> np.ndarray:
+    """Of all looks, one after the other, those of a lesson side by side."""
+    return of_lessons.reshape(-1, *of_lessons.shape[2:])
 
 
 def _some_at_a_time(seen: np.ndarray) -> list[np.ndarray]:
@@ -117,16 +123,23 @@ def _in_turn(layer: str) -> tuple[bool, str]:
 
 
 def _slope_of_loss(spec: PolicySpec, eyes: Eyes, command: Callable[[Array, Array], Array]) -> Callable[..., np.ndarray]:
-    """The gradient of how far commands are from the right ones, at θ, for what is seen."""
+    """The gradient of how far commands are from the right ones, at θ, for what is seen.
+
+    Where the low level knows changes, errors that come and go from look to look count more than those that stay.
+    """
     places = {f"{block.part}.{block.name}": slice(block.start, block.stop) for block in blocks(spec)}
 
     @jax.jit
     @partial(jax.grad, argnums=(0, 1))
     def slopes_of(theta: Array, projections: Array, right: Array) -> Array:
-        errors = (command(theta, projections) - right) / SPREAD
-        return jnp.mean(jnp.minimum(errors**2, FAR**2))
+        errors = (command(theta, projections).reshape(right.shape) - right) / SPREAD
+        loss = jnp.mean(jnp.minimum(errors**2, FAR**2))
+        if right.shape[1] > 1:
+            loss += CHANGING * jnp.mean(jnp.minimum(jnp.diff(errors, axis=1) ** 2, FAR**2))
+        return loss
 
     def slope(theta: Array, seen: np.ndarray, right: np.ndarray) -> np.ndarray:
+        seen = _look_by_look(seen)
         of_theta, of_projections = slopes_of(theta, eyes.project(parts_of(spec, theta), seen), right)
         whole = np.array(of_theta)
         for name, part in eyes.slopes(seen, of_projections).items():

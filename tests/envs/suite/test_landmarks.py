@@ -95,3 +95,18 @@ def test_sensors_hold_the_places_of_what_is_told_and_err_as_much_as_was_asked_fo
     errors = np.array(wrong) - np.array(exact)
     assert 0.12 < errors.std() < 0.17  # the root of two squares: of the episode, and of the step
     assert 0.12 < (errors[:, 1] - errors[:, 0]).std() < 0.17  # of two steps
+
+
+def test_a_part_is_in_view_where_the_image_shows_its_middle():
+    env = make_env("iap/cartpole-swingup-v0", size=(60, 60))
+    env.reset(seed=0)
+    suite: Any = env.unwrapped
+    assert suite.in_view(["x of cart", "z of pole_1 from cart"])
+    beyond = 0
+    for seed in range(40):
+        suite.scatter(np.random.default_rng(seed))
+        inside = np.abs(suite.places(["cart"])).max() <= 1
+        assert suite.in_view(["cart"]) == suite.in_view(["x of cart"]) == inside
+        beyond += not inside
+    env.close()
+    assert 0 < beyond < 40

@@ -13,7 +13,7 @@ from iap.attention.arrays import require_count
 from iap.envs.observations import Observation, observation_space, require_size
 from iap.envs.suite.distractions import KINDS, distractions_of
 from iap.envs.suite.frames import CAMERA, LONGEST_SIDE
-from iap.envs.suite.landmarks import Telling, count_told, require_error, scatter_joints
+from iap.envs.suite.landmarks import Telling, count_told, place_named, require_error, scatter_joints
 from iap.envs.suite.loading import loaded
 from iap.envs.suite.rewards import reward_of
 from iap.envs.suite.sources import PROCEDURAL, Split
@@ -187,6 +187,12 @@ class SuiteTask(gymnasium.Env):
         "z of A" are where A is in the room, in m.
         """
         return Telling(self._model, self._number, self._size, parts)(self._data)
+
+    def in_view(self, parts: Sequence[str]) -> bool:
+        """Whether the middles of all parts that `places` would be told of are in the image."""
+        named = [place_named(name) for name in parts]
+        whole = {part for place in named for part in (place.part, place.origin) if part is not None}
+        return bool((np.abs(self.places(sorted(whole))) <= 1).all())
 
     def scatter(self, rng: np.random.Generator) -> Observation:
         """Put the robot into any pose, moving anyhow, and look: eyes can be taught what the task seldom shows."""
