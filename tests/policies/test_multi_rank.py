@@ -19,7 +19,8 @@ from iap.policies.trees import MultiRankParams
 
 VISION = MultiRank(patch=3, stride=2, d=5, heads=3, keep=7)
 SPEC = PolicySpec((20, 24, 3), sensors=0, actions=2, vision=VISION)
-STEMMED = replace(SPEC, vision=replace(VISION, stem=((4, 3, 1), (5, 2, 2))))
+WITH_STEM = replace(VISION, stem=((4, 3, 1), (5, 2, 2)))
+STEMMED = replace(SPEC, vision=WITH_STEM)
 
 
 def scores_by_the_book(params, image):
@@ -75,8 +76,8 @@ def test_a_head_that_prefers_no_patch_tells_nothing():
 def test_a_patch_behind_a_stem_is_all_that_the_stem_sees_of_the_image_for_it(place, within):
     params, image = some_policy(STEMMED, seed=2).params.vision, observations(STEMMED, 1, seed=2)[0]["image"]
     assert isinstance(params, MultiRankParams)
-    assert window_of(STEMMED.vision) == (8, 4)
-    see = Convolutions(STEMMED.vision.stem, STEMMED.seen_shape, params.stem)
+    assert window_of(WITH_STEM) == (8, 4)
+    see = Convolutions(WITH_STEM.stem, STEMMED.seen_shape, params.stem)
     side = VISION.patch
     before = see(image)[:side, :side].copy()
     image[place] = 255 - image[place]
