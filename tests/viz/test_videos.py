@@ -203,3 +203,11 @@ def test_every_frame_of_a_film_has_one_even_size_whatever_the_camera(camera, siz
     assert len({frame.shape for frame in frames}) == 1
     assert all(side % 2 == 0 for side in frames[0].shape[:2])
     assert all(frame.dtype == np.uint8 for frame in frames)
+
+
+def test_of_patches_that_overlap_many_times_over_the_middles_are_red():
+    camera = np.full((100, 100, 3), 90, np.uint8)
+    wide, narrow = (
+        reds(compose(GREEN, camera, look(camera, patch, 4, [45]), total=0.0, step=0)).sum() for patch in (12, 20)
+    )
+    assert 0 < narrow < wide / 2

@@ -26,6 +26,7 @@ MARGIN_PX = 8
 CAPTION_PX = 20
 SHORTEST_RAMP_PX = 26
 STRIP_PX = 40
+MOST_OVERLAP = 3  # patches that reach farther than so many strides are drawn by their middles
 SMALLEST_MARK_PX = 11  # the frame around an attended patch is never smaller, so that the eye finds a single pixel
 LINE_PX = 2
 DARK, LIGHT, PALE = (24, 24, 24), (255, 255, 255), 200
@@ -146,12 +147,27 @@ def _views(camera: Picture, attention: Attention | None, height: int, width: int
     zoom = min(height / camera.shape[0], width / camera.shape[1])
     if attention is None:
         return _captioned(_fit(camera, zoom), "camera"), _captioned(_fit(camera // 4, zoom), "attends to nothing")
-    where = (attention.grid, attention.patch, attention.stride)
-    seen = _fit(overlay(camera, attention.chosen, *where), zoom)
-    _frame_chosen(seen, attention, zoom)
-    heat = _fit(heat_map(camera, attention.scores, *where), zoom)
+    part, side = _drawn_part(attention)
+    seen, heat = camera.copy(), camera // 3
+    seen[part] = overlay(camera[part], attention.chosen, attention.grid, side, attention.stride)
+    heat[part] = heat_map(camera[part], attention.scores, attention.grid, side, attention.stride)
+    seen, heat = _fit(seen, zoom), _fit(heat, zoom)
+    _frame_chosen(seen, attention, side, zoom)
     count = f"attended: {len(attention.chosen)} of {attention.grid.patches:,}" if len(attention.chosen) else "camera"
     return _captioned(seen, count, mark=len(attention.chosen) > 0), _captioned(heat, "scores: low", "high")
+
+
+def _drawn_part(attention: Attention) -> tuple[tuple[slice, slice], int]:
+    """The part of the image in which patches are drawn, and the side that they are drawn with.
+
+    Patches that overlap many times over would cover all there is to see: of these the middles are drawn, a stride wide.
+    """
+    patch, stride = attention.patch, attention.stride
+    if patch <= MOST_OVERLAP * stride:
+        return np.s_[:, :], patch
+    edge = (patch - stride) // 2
+    rows, columns = (slice(edge, edge + cells * stride) for cells in attention.grid)
+    return (rows, columns), stride
 
 
 def _fit(picture: Picture, zoom: float) -> Picture:
@@ -164,9 +180,9 @@ def _resize(picture: Picture, zoom: float, how: Image.Resampling) -> Picture:
     return np.array(Image.fromarray(picture).resize((width, height), how))
 
 
-def _frame_chosen(picture: Picture, attention: Attention, zoom: float) -> None:
+def _frame_chosen(picture: Picture, attention: Attention, side: int, zoom: float) -> None:
     """Draw a red frame around each group of attended patches."""
-    half = max(attention.patch * zoom, SMALLEST_MARK_PX) / 2
+    half = max(side * zoom, SMALLEST_MARK_PX) / 2
     middles = (centres_of(attention.grid, attention.patch, attention.stride)[attention.chosen] + 0.5) * zoom
     inside = np.zeros((2, *picture.shape[:2]), bool)
     for mask, reach in zip(inside, (half, half - LINE_PX), strict=True):
