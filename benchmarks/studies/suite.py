@@ -48,12 +48,8 @@ ALSO_TAUGHT = [f"{task}-taught" for task in TASKS if f"{task}-taught" in SUITE_P
 TAUGHT = {f"{name}{eyes}": seen_by(name, EYES[eyes]) for name in ALSO_TAUGHT for eyes in EYES}
 TOLD = {name: config for name, config in SUITE_PRESETS.items() if "-told" in name}
 # The run that comes before an arm's own: that it starts from, or that has learnt its low level.
-BEFORE = STARTS_FROM | {"cartpole-swingup-told-roughly": "cartpole-swingup-told"}
-for eyes in ("", "-cnn"):
-    BEFORE |= {
-        f"reacher-easy{eyes}": "reacher-easy-told",
-        f"cartpole-swingup-taught{eyes}": "cartpole-swingup-told-roughly",
-    }
+BEFORE = STARTS_FROM | {f"reacher-easy{eyes}": "reacher-easy-told" for eyes in ("", "-cnn")}
+BEFORE |= {"cartpole-swingup-told-roughly": "cartpole-swingup-told"}
 ARMS = TOLD | PLAIN | DISTRACTED | TAUGHT | NATIVE
 # The arm that stands for a task.
 CHOSEN = {task: f"{task}-taught" if f"{task}-taught" in ARMS else task for task in TASKS}

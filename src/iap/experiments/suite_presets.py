@@ -156,35 +156,6 @@ CARTPOLE |= {
         evaluate_episodes=24,
     ),
 }
-# Eyes that see what has departed from where it was at first tell the same, with the first look beside each: there the
-# pole hangs, and shows how the camera is tilted.
-CARTPOLE |= {
-    "cartpole-swingup-taught": TrainConfig(
-        env=EnvSpec.of("iap/cartpole-swingup-v0", frame="grey", difficulty=ALL_BACKGROUNDS),
-        policy=PolicySpec(
-            (100, 100, 1),
-            sensors=0,
-            actions=1,
-            vision=MultiRank(patch=5, stride=2, d=8, heads=8, keep=30, stem=((8, 5, 2),)),
-            controller=MLP((48, 24)),
-            sees=("departures",),
-            recalls=True,
-            level=TwoLevel(latent=3, longest_hold=1, low=Products(changes=True), senses=False),
-        ),
-        strategy=CMAES(population=16, sigma=0.1),
-        iterations=15,
-        episodes=4,
-        teach=TeachByGradient(
-            CARTPOLE_PARTS,
-            lessons=16_000,
-            an_episode=8,
-            own=1,
-            steps=5_000,
-            low_from="zoo:cartpole-swingup-told-roughly",
-        ),
-        **TAUGHT,
-    ),
-}
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
 BALL = {
     "ball_in_cup-catch-distracted": TrainConfig(
