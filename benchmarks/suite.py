@@ -43,7 +43,19 @@ FILM_SEEDS = {
     "reacher-easy": 39,
     "walker-walk": 1,
 }
-EYES = ("-told", "-told-roughly", "-plain", "-plain-cnn", "", "-taught", "-native", "-cnn", "-blind", "-taught-cnn", "-taught-blind")
+EYES = (
+    "-told",
+    "-told-roughly",
+    "-plain",
+    "-plain-cnn",
+    "",
+    "-taught",
+    "-native",
+    "-cnn",
+    "-blind",
+    "-taught-cnn",
+    "-taught-blind",
+)
 
 
 def trained() -> list[str]:
