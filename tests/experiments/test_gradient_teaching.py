@@ -223,6 +223,11 @@ def test_teaching_that_makes_no_sense_is_refused(wrong):
         replace(TEACH, **wrong)
 
 
+def test_lessons_of_too_few_episodes_to_judge_by_are_refused():
+    with pytest.raises(ValueError, match="lessons must be of at least 4 episodes"):
+        replace(TEACH, lessons=100, an_episode=30)
+
+
 def test_an_environment_that_cannot_scatter_is_refused():
     with pytest.raises(ValueError, match="iap/Seek-v0 cannot teach"):
         teach_by_gradient(replace(REACHER, env=EnvSpec.of("iap/Seek-v0")))

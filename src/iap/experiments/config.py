@@ -33,6 +33,7 @@ class Scales:
                 raise ValueError(f"scales.{part} must be 0 or more, not {getattr(self, part)}")
 
 
+FEWEST_EPISODES = 4  # to learn from, and to be judged by
 MOST_LESSONS = 90  # of an episode; it is looked at for hardly more steps
 
 
@@ -100,6 +101,11 @@ class TeachByGradient:
         require_count("teach.own", self.own, least=0)
         if self.own and self.low_from is None:
             raise ValueError("teach.own must be 0 without teach.low_from: the policy does not know yet what to do")
+        if self.lessons < FEWEST_EPISODES * (1 + self.own) * self.an_episode:
+            raise ValueError(
+                f"teach.lessons must be of at least {FEWEST_EPISODES} episodes a time, not {self.lessons} with "
+                f"teach.own {self.own} and teach.an_episode {self.an_episode}"
+            )
         if not 0 < self.rate < 1:
             raise ValueError(f"teach.rate must be between 0 and 1, not {self.rate}")
 

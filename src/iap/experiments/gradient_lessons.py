@@ -41,7 +41,7 @@ class Lessons(NamedTuple):
 
     def parted(self) -> tuple["Lessons", "Lessons"]:
         """Those to learn from, and those of one pair of episodes in ten, by which what was learnt is judged."""
-        held_back = self.episodes // 2 % HELD_BACK == HELD_BACK - 1
+        held_back = self.episodes // 2 % HELD_BACK == 0
         known, new = (Lessons(*(part[chosen] for part in self)) for chosen in (~held_back, held_back))
         return known, new
 
