@@ -29,7 +29,7 @@ from iap.policies import (
 VALUES = ["pixels", "centres", "projection"]
 KERNELS = st.sampled_from([ReLU(), Softmax(projections=5), Softmax("hyperbolic", 4), Softmax("favor++", 4)])
 POSITIONS = st.sampled_from([Positions(), Positions("concat", channels=3), Positions("none")])
-STEMS = ((3, 3, 1),), ((2, 3, 2), (3, 2, 1))
+STEMS = ((3, 3, 1),), ((2, 3, 1), (3, 2, 1))
 CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3), Products(), Products(changes=True)])
 
 

@@ -194,7 +194,7 @@ class CNN:
             return
         _check_layers("layers", self.layers)
         if not self.layers:
-            raise ValueError("layers must be at least one (filters, size, stride), or None for a usual net")
+            raise ValueError("layers must be a tuple of at least one (filters, size, stride), or None for a usual net")
 
 
 @dataclass(frozen=True)
