@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from iap.experiments.config import TrainConfig
+from iap.experiments.config import TrainConfig, practises
 from iap.experiments.suite_presets import SUITE_PRESETS
 from iap.policies import CNN, Blind, Rank, Vision
 from iap.rollouts import EnvSpec
@@ -16,11 +16,11 @@ SMALL_NET = CNN(((6, 4, 2), (6, 3, 2), (6, 3, 2), (4, 3, 2)))  # the same for im
 
 
 def seen_by(name: str, vision: Vision | None) -> TrainConfig:
-    """A preset with other eyes, and all else as it is; a blind policy cannot be taught to see."""
+    """A preset with other eyes, and all else as it is; a blind policy can be taught what to do, but not to see."""
     config = SUITE_PRESETS[name]
     if vision is None:
         return config
-    if config.teach is not None and isinstance(vision, Blind):
+    if config.teach is not None and isinstance(vision, Blind) and not practises(config.policy, config.teach):
         config = replace(config, teach=None, keep_statistics=False)
     if vision is NET and config.policy.image_shape[0] < 100:
         vision = SMALL_NET
@@ -50,6 +50,7 @@ TOLD = {name: config for name, config in SUITE_PRESETS.items() if "-told" in nam
 # The run that comes before an arm's own: that it starts from, or that has learnt its low level.
 BEFORE = STARTS_FROM | {f"reacher-easy{eyes}": "reacher-easy-told" for eyes in ("", "-cnn")}
 BEFORE |= {"cartpole-swingup-told-roughly": "cartpole-swingup-told"}
+BEFORE |= {f"cartpole-swingup-taught{eyes}": "cartpole-swingup-told-roughly" for eyes in EYES}
 ARMS = TOLD | PLAIN | DISTRACTED | TAUGHT | NATIVE
 # The arm that stands for a task.
 CHOSEN = {task: f"{task}-taught" if f"{task}-taught" in ARMS else task for task in TASKS}

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from policy_cases import observations, some_policy
@@ -104,3 +106,18 @@ def test_a_low_level_with_changes_knows_how_the_command_has_changed():
         last = state.latent
     with pytest.raises(ValueError, match="controller must have no memory above a low level"):
         PolicySpec((8, 8, 3), sensors=0, actions=2, vision=MultiRank(keep=2), controller=LSTM(3), level=level)
+
+
+def test_a_low_level_that_is_an_lstm_remembers_below_a_high_one_that_does_not():
+    level = TwoLevel(latent=2, longest_hold=3, low=LSTM(4))
+    spec = PolicySpec((8, 8, 3), sensors=0, actions=2, vision=MultiRank(keep=2), level=level)
+    policy, memories = some_policy(spec), []
+    state = policy.begin()
+    assert state.hidden.shape == (2, 4)
+    [observation] = observations(spec, 1)
+    for _ in range(3):
+        _, state, _ = policy.act(state, observation)
+        memories.append(state.hidden)
+    assert not np.array_equal(memories[1], memories[2])
+    with pytest.raises(ValueError, match="controller must have no memory above a low level"):
+        replace(spec, controller=LSTM(3))

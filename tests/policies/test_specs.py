@@ -139,7 +139,7 @@ def test_what_cannot_work_is_refused_at_once(make, message):
         (lambda: replace(SPEC, vision=Positions()), "vision must be Rank"),
         (lambda: replace(SPEC, controller=Blind()), "controller must be Linear"),
         (lambda: replace(SPEC, level=Blind()), "level must be TwoLevel, None"),
-        (lambda: TwoLevel(low=LSTM()), "low must be Linear, MLP"),  # pyright: ignore
+        (lambda: TwoLevel(low=Blind()), "low must be Linear, MLP"),  # pyright: ignore
     ],
 )
 def test_what_is_of_the_wrong_type_is_refused_at_once(make, message):

@@ -10,7 +10,7 @@ from iap.attention.arrays import require_count
 from iap.envs.contract import action_count, make_env
 from iap.envs.suite.landmarks import count_told
 from iap.evolution import STRATEGIES, OpenES, Strategy
-from iap.policies.specs import CNN, KINDS, MLP, Blind, Linear, Mirror, MultiRank, PolicySpec
+from iap.policies.specs import CNN, KINDS, LSTM, MLP, Blind, Linear, Mirror, MultiRank, PolicySpec
 from iap.policies.tagged import Codec
 from iap.rollouts import EnvSpec, Job
 
@@ -79,7 +79,12 @@ class TeachByGradient:
         batch: how many images in each.
         rate: how far a step goes at first; it falls to 0.
         low_from: a blind policy that was trained on being `told` these parts (a file, a run's folder, or zoo:NAME): its
-            controller becomes the low level, and the command is in its units. None for a low level as it is drawn.
+            controller becomes the low level, or teaches it if that is an LSTM, and the command is in its units. None
+            for a low level as it is drawn.
+        rounds: how often an LSTM is taught what to do, each time that the eyes were taught: by what `low_from` would
+            have done in all episodes of that time so far, which it leads in the first round and the LSTM in the others.
+        round_episodes: how many there are in a round.
+        round_steps: of gradient descent in a round.
     """
 
     parts: tuple[str, ...]
@@ -90,13 +95,16 @@ class TeachByGradient:
     batch: int = 64
     rate: float = 0.01
     low_from: str | None = None
+    rounds: int = 6
+    round_episodes: int = 100
+    round_steps: int = 3_000
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, tuple) or not self.parts or not all(isinstance(x, str) for x in self.parts):
             raise ValueError(f"teach.parts must be a tuple of names, not {self.parts!r}")
         require_count("teach.lessons", self.lessons, least=100)
         require_count("teach.an_episode", self.an_episode, most=MOST_LESSONS)
-        for name in ("steps", "batch"):
+        for name in ("steps", "batch", "rounds", "round_episodes", "round_steps"):
             require_count(f"teach.{name}", getattr(self, name))
         require_count("teach.own", self.own, least=0)
         if self.own and self.low_from is None:
@@ -169,14 +177,20 @@ class TrainConfig:
         return Job(self.env, self.policy, self.max_steps)
 
 
+def practises(policy: PolicySpec, teach: Teach | TeachByGradient) -> bool:
+    """Whether the policy is taught what to do as well: a blind one can be taught nothing else."""
+    low = None if policy.level is None else policy.level.low
+    return isinstance(teach, TeachByGradient) and isinstance(low, LSTM) and teach.low_from is not None
+
+
 def _require_teachable(policy: PolicySpec, teach: Teach | TeachByGradient) -> None:
     """Refuse a policy that has nothing to teach, or no high level that could say what was taught."""
-    if isinstance(policy.vision, Blind):
-        raise ValueError("teach needs a policy with a vision, not a blind one")
     level = policy.level
+    if isinstance(policy.vision, Blind) and not practises(policy, teach):
+        raise ValueError("teach needs a policy with a vision, not a blind one, unless its low level is an LSTM")
     if isinstance(teach, TeachByGradient):
         numbers = count_told(teach.parts)
-        if not isinstance(policy.vision, MultiRank | CNN) or not isinstance(policy.controller, Linear | MLP):
+        if not isinstance(policy.vision, MultiRank | CNN | Blind) or not isinstance(policy.controller, Linear | MLP):
             raise ValueError("teaching by gradients needs the vision MultiRank or CNN, and a linear or MLP controller")
         if level is None or level.longest_hold > 1 or level.latent != numbers or policy.frames > 1 or policy.anchored:
             raise ValueError(

@@ -15,7 +15,7 @@ from iap.experiments.config import TRAINING_SEEDS, TeachByGradient, TrainConfig
 from iap.experiments.evaluate import find_policy
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Told
-from iap.policies import Blind, Policy, PolicySpec, Products
+from iap.policies import LSTM, Blind, Policy, PolicySpec, Products
 from iap.policies.files import PolicyFile
 from iap.policies.parameters import unflatten
 from iap.policies.sights import show
@@ -47,19 +47,30 @@ class Lessons(NamedTuple):
 
 
 def told_policy(config: TrainConfig, wanted: TeachByGradient) -> PolicyFile | None:
-    """The policy whose controller is to be the low level, once that is known to fit."""
+    """The policy whose controller is to be the low level or to teach it, once that is known to fit."""
     if wanted.low_from is None:
         return None
     policy, _ = find_policy(wanted.low_from)
-    assert config.policy.level is not None
-    sizes = policy.spec.sensors, policy.spec.actions, policy.spec.controller
-    fits = sizes == (config.policy.level.latent, config.policy.actions, config.policy.level.low)
-    if not fits or not isinstance(policy.spec.vision, Blind) or not isinstance(policy.spec.controller, Products):
+    level = config.policy.level
+    assert level is not None
+    if isinstance(level.low, LSTM):
+        as_wanted, controller = True, "any controller"
+    else:
+        as_wanted = isinstance(level.low, Products) and policy.spec.controller == level.low
+        controller = f"the controller {level.low}"
+    sizes = policy.spec.sensors, policy.spec.actions
+    if sizes != (level.latent, config.policy.actions) or not isinstance(policy.spec.vision, Blind) or not as_wanted:
         raise ValueError(
-            f"teach.low_from must be a blind policy with {config.policy.level.latent} sensors and the controller "
-            f"{config.policy.level.low}, which {wanted.low_from} is not"
+            f"teach.low_from must be a blind policy with {level.latent} sensors and {controller}, which "
+            f"{wanted.low_from} is not"
         )
     return policy
+
+
+def require_teacher(env: Any) -> None:
+    """Refuse an environment that does not tell where things are."""
+    if not hasattr(env.unwrapped, "scatter"):
+        raise ValueError(f"{env.spec.id} cannot teach: it has no scatter() and places()")
 
 
 def collect(config: TrainConfig, wanted: TeachByGradient, told: PolicyFile | None, tell_about: Told) -> Lessons:
@@ -99,8 +110,7 @@ def _lessons(
     rng = np.random.default_rng(first)
     lessons: list[tuple[np.ndarray, np.ndarray, int]] = []
     try:
-        if not hasattr(env.unwrapped, "scatter"):
-            raise ValueError(f"{config.env.id} cannot teach: it has no scatter() and places()")
+        require_teacher(env)
         for number, seed in enumerate(seeds):
             tell_about(number / len(seeds))
             lessons += [(*lesson, number) for lesson in one(TRAINING_SEEDS + seed, number, rng)]

@@ -16,11 +16,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from iap.experiments.config import TeachByGradient, TrainConfig
+from iap.experiments.descent import descent, no_moments
 from iap.experiments.gradient_eyes import Eyes, Parts, eyes_of
 from iap.experiments.gradient_lessons import Lessons, collect, collect_own, told_policy
+from iap.experiments.imitation import imitate
 from iap.experiments.returns import draw_seeds
 from iap.experiments.teaching import TEACHING, Taught, Told
-from iap.policies import Normaliser, Policy, PolicySpec, Products, blocks, flatten, init
+from iap.policies import LSTM, Blind, Normaliser, Policy, PolicySpec, Products, blocks, flatten, init
 from iap.policies.files import PolicyFile
 from iap.policies.normaliser import CLIP
 from iap.policies.parameters import unflatten
@@ -31,7 +33,6 @@ FAR = 2.0  # errors beyond so many standard deviations count no more: eyes that 
 CHANGING = 3.0  # how much errors count that change from look to look
 SOME = 256  # lessons at a time, where there is no hurry
 OFTEN = 100  # steps from one word about progress to the next
-MOMENTUM, SQUARES, TINY = 0.9, 0.999, 1e-8  # Adam's
 
 
 def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _share: None) -> Taught:
@@ -39,6 +40,9 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
     assert isinstance(config.teach, TeachByGradient)
     spec, wanted = config.policy, config.teach
     told = told_policy(config, wanted)
+    if isinstance(spec.vision, Blind):
+        assert told is not None
+        return _without_eyes(config, wanted, told, tell_about)
     lessons = collect(config, wanted, told, tell_about)
     theta, eyes = jnp.asarray(flatten(init(spec, config.seed))), eyes_of(spec)
     parts = parts_of(spec, theta)
@@ -53,12 +57,12 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
 
     known, new = lessons.parted()
     drawn = explained(theta, new)
-    slope, step = _slope_of_loss(spec, eyes, command), _descent(wanted)
+    slope, step = _slope_of_loss(spec, eyes, command), descent(wanted.steps, wanted.rate)
     rng = np.random.default_rng(draw_seeds(config.seed, TEACHING + 1, 1))
-    moments = jnp.zeros_like(theta), jnp.zeros_like(theta)
+    moments = no_moments(theta)
     for time, share in enumerate(np.array_split(np.arange(wanted.steps), 1 + wanted.own)):
         if time > 0:
-            own = Policy(spec, unflatten(spec, _with_low_level(spec, np.array(theta), told)), normaliser)
+            own = Policy(spec, unflatten(spec, np.array(theta)), normaliser)
             lessons = lessons.joined(collect_own(config, wanted, own, time, tell_about))
             known, new = lessons.parted()
         right = _in_units(known.places, units)
@@ -67,7 +71,17 @@ def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _sha
             theta, moments = step(theta, moments, i, slope(theta, known.seen[chosen], right[chosen]))
             if (i + 1) % OFTEN == 0:
                 tell_about(f"teaching eyes, R² {explained(theta, new):.2f}", (i + 1) / wanted.steps)
-    return Taught(_with_low_level(spec, np.array(theta), told), normaliser, drawn, explained(theta, new))
+        if told is not None:
+            theta = jnp.asarray(_with_low_level(config, wanted, np.array(theta), normaliser, told, time, tell_about))
+    return Taught(np.array(theta), normaliser, drawn, explained(theta, new))
+
+
+def _without_eyes(config: TrainConfig, wanted: TeachByGradient, told: PolicyFile, tell_about: Told) -> Taught:
+    """A blind policy that has practised as often as one with eyes: how far that leads is what these are judged by."""
+    theta, normaliser = flatten(init(config.policy, config.seed)), Normaliser.none(config.policy.inputs_size)
+    for time in range(1 + wanted.own):
+        theta = imitate(config, wanted, theta, normaliser, told, time, tell_about)
+    return Taught(theta, normaliser, drawn=0.0, taught=0.0)
 
 
 def _look_by_look(of_lessons: np.ndarray) -> np.ndarray:
@@ -85,10 +99,24 @@ def _in_units(places: Float[np.ndarray, "n s"], units: Normaliser) -> Float[np.n
     return np.clip(SPREAD * (places - mean) * scale, -FARTHEST, FARTHEST).astype(np.float32)
 
 
-def _with_low_level(spec: PolicySpec, theta: np.ndarray, told: PolicyFile | None) -> np.ndarray:
+def _with_low_level(
+    config: TrainConfig,
+    wanted: TeachByGradient,
+    theta: np.ndarray,
+    normaliser: Normaliser,
+    told: PolicyFile,
+    time: int,
+    tell_about: Told,
+) -> np.ndarray:
+    """θ with a low level that does what a told policy does: taught by it, or its controller itself."""
+    assert config.policy.level is not None
+    if isinstance(config.policy.level.low, LSTM):
+        return imitate(config, wanted, theta, normaliser, told, time, tell_about)
+    return _with_controller(config.policy, theta, told)
+
+
+def _with_controller(spec: PolicySpec, theta: np.ndarray, told: PolicyFile) -> np.ndarray:
     """θ with the controller of another policy as its low level, whose numbers are `SPREAD` times as large here."""
-    if told is None:
-        return theta
     bias, weight = (told.theta[block.start : block.stop].reshape(block.shape) for block in blocks(told.spec))
     assert isinstance(told.spec.controller, Products)
     singles = told.spec.sensors * (1 + told.spec.controller.changes)
@@ -147,18 +175,3 @@ def _slope_of_loss(spec: PolicySpec, eyes: Eyes, command: Callable[[Array, Array
         return whole
 
     return slope
-
-
-def _descent(wanted: TeachByGradient) -> Callable[..., tuple[Array, tuple[Array, Array]]]:
-    """A step of Adam, whose length falls from `rate` to 0 along a cosine."""
-
-    @jax.jit
-    def step(theta: Array, moments: tuple[Array, Array], i: int, slope: Array) -> tuple[Array, tuple[Array, Array]]:
-        slope /= jnp.maximum(1.0, jnp.linalg.norm(slope))
-        first = MOMENTUM * moments[0] + (1 - MOMENTUM) * slope
-        second = SQUARES * moments[1] + (1 - SQUARES) * slope**2
-        rate = wanted.rate * 0.5 * (1 + jnp.cos(jnp.pi * i / wanted.steps))
-        size = jnp.sqrt(second / (1 - SQUARES ** (i + 1))) + TINY
-        return theta - rate * first / (1 - MOMENTUM ** (i + 1)) / size, (first, second)
-
-    return step

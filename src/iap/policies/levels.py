@@ -47,7 +47,7 @@ class TwoLevels:
         self._low = controller_of(spec.level.low, params.low)
         self._longest_hold = spec.level.longest_hold
         self._features_size, self._high_inputs_size = spec.features_size, spec.controller_inputs_size
-        self.begin = self._high.begin
+        self.begin = self._low.begin if self._low.begin.size else self._high.begin  # one of them has a memory at most
         # The layers of `loops.follow` and `loops.command`, where a level is but one: most steps are no more than that.
         high, low = _only_layer(self._high), _only_layer(self._low)
         self.follows = low

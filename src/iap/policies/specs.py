@@ -106,14 +106,14 @@ class TwoLevel:
 
     latent: int = 2
     longest_hold: int = 10
-    low: Linear | MLP | Products = Linear()
+    low: Controller = Linear()
     senses: bool = True
     gain: float = 2.0
 
     def __post_init__(self) -> None:
         require_count("latent", self.latent)
         require_count("longest_hold", self.longest_hold)
-        require_type("low", self.low, Linear, MLP, Products)
+        require_type("low", self.low, *get_args(Controller))
         require_flags(self, "senses")
         require_type("gain", self.gain, float, int)
         if not 0 < self.gain < math.inf:
@@ -204,13 +204,9 @@ class PolicySpec:
             raise ValueError(f"keys_every must be 1 unless vision is Rank, not {self.keys_every}")
         if self.level is not None and self.look_every > 1:
             raise ValueError(f"look_every must be 1 with two levels, which choose when to look, not {self.look_every}")
-        if self.level is not None and self.level.low == Products(changes=True) and self._remembers:
-            raise ValueError("controller must have no memory above a low level that knows changes, which has one")
+        if self.level is not None and _remembers(self.level.low) and _remembers(self.controller):
+            raise ValueError("controller must have no memory above a low level that has one: an LSTM, or changes")
         require_fit(self.vision, self.seen_shape)
-
-    @property
-    def _remembers(self) -> bool:
-        return isinstance(self.controller, LSTM) or self.controller == Products(changes=True)
 
     @property
     def seen_shape(self) -> tuple[int, int, int]:
@@ -242,6 +238,10 @@ class PolicySpec:
     def outputs_size(self) -> int:
         """How many numbers the controller gives: an action, or a command and how long to hold it."""
         return self.actions if self.level is None else self.level.latent + 1
+
+
+def _remembers(controller: Controller) -> bool:
+    return isinstance(controller, LSTM) or controller == Products(changes=True)
 
 
 def _require_image(shape: object) -> None:
