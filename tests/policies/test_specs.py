@@ -65,7 +65,7 @@ def changed(path: str, value: object) -> dict[str, Any]:
         ("vision.positions.scale", 10**400, "scale must be float"),
         ("vision.positions.scale", float("nan"), "scale must be float"),
         ("vision.d", 10**9, "d must be between"),
-        ("level.low", {"kind": "lstm"}, "low must be of kind linear, mlp"),
+        ("level.low", {"kind": "blind"}, "low must be of kind linear, mlp"),
         ("kind", "rank", "spec must be of kind policy"),
         ("kind", None, "spec must be of kind policy"),
     ],
