@@ -10,9 +10,9 @@ from typing import Any
 
 from iap.attention import ReLU
 from iap.attention.positions import Positions
-from iap.evolution import CMAES
+from iap.evolution import CMAES, SNES
 from iap.experiments.config import Scales, Teach, TeachByGradient, TrainConfig
-from iap.policies.specs import MLP, Blind, MultiRank, PolicySpec, Products, Rank, TwoLevel
+from iap.policies.specs import LSTM, MLP, Blind, MultiRank, PolicySpec, Products, Rank, TwoLevel
 from iap.rollouts import EnvSpec
 
 ALL_BACKGROUNDS = 0.21  # a difficulty a little above medium, which has but eight backgrounds to learn from
@@ -154,6 +154,34 @@ CARTPOLE |= {
         keep_statistics=True,
         evaluate_every=10,
         evaluate_episodes=24,
+    ),
+}
+# Eyes tell the same from what has departed since the first look; as they err at every look, what is done about it is
+# done by a memory, which learns from what the told policy would have done. Wide images show the whole rail.
+CARTPOLE |= {
+    "cartpole-swingup-taught": TrainConfig(
+        env=EnvSpec.of("iap/cartpole-swingup-v0", size=(90, 120), difficulty=ALL_BACKGROUNDS),
+        policy=PolicySpec(
+            (90, 120, 3),
+            sensors=0,
+            actions=1,
+            vision=MultiRank(patch=5, stride=2, d=8, heads=8, keep=30, stem=((8, 5, 2),)),
+            controller=MLP((48, 24)),
+            sees=("departures",),
+            level=TwoLevel(latent=3, longest_hold=1, low=LSTM(16), senses=False),
+        ),
+        strategy=SNES(population=24, sigma=0.03),
+        iterations=20,
+        episodes=4,
+        teach=TeachByGradient(
+            CARTPOLE_PARTS,
+            lessons=16_000,
+            an_episode=8,
+            own=1,
+            steps=4_000,
+            low_from="zoo:cartpole-swingup-told-roughly",
+        ),
+        **TAUGHT,
     ),
 }
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
