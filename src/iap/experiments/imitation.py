@@ -83,6 +83,7 @@ def _practise(
         commands.append(taught.latent)
         actions.append(right)
         raw = right if teacher_acts else own
+        env.unwrapped.look(pupil.wants_image(taught))
         observation, _, terminated, truncated, _ = env.step(to_action(env.action_space, raw))
         over = terminated or truncated
     return Practice(np.array(commands, np.float32), np.array(actions, np.float32))
