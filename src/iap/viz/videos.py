@@ -114,7 +114,7 @@ def compose(
     total: float,
     step: int,
 ) -> Picture:
-    """One frame: the scene, at its top left what the policy sees, attended patches in red, the scores, the return.
+    """One frame: the scene, in its upper corners what the policy sees, attended patches in red, and scores; the return.
 
     Args:
         scene: the world seen from outside; if None, what the policy sees fills the frame.
@@ -135,8 +135,8 @@ def compose(
         body = _resize(scene, zoom, Image.Resampling.BICUBIC)
         height, width = (int(share * side) for share, side in zip(INSET_SHARES, body.shape, strict=False))
         views = [*_views(camera, attention, height, width)][: 1 if attention is None else 2]
-    for i, view in enumerate(views):
-        left = MARGIN_PX + i * (views[0].shape[1] + MARGIN_PX)
+    for view, right in zip(views, (False, True), strict=False):
+        left = body.shape[1] - MARGIN_PX - view.shape[1] if right else MARGIN_PX
         body[MARGIN_PX : MARGIN_PX + view.shape[0], left : left + view.shape[1]] = view
     frame = np.concatenate([body, _strip(body.shape[1], total, step)])
     return np.pad(frame, [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)], mode="edge")
