@@ -181,7 +181,7 @@ CARTPOLE |= {
             steps=4_000,
             low_from="zoo:cartpole-swingup-told-roughly",
         ),
-        **TAUGHT | {"evaluate_episodes": 40},
+        **dict[str, Any](TAUGHT, evaluate_episodes=40),
     ),
 }
 # A ball that is caught stays caught: what moves tells enough from the start. Many episodes tell how often it is.
