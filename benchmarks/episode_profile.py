@@ -14,10 +14,10 @@ os.environ.update(OMP_NUM_THREADS="1", LP_NUM_THREADS="0")
 
 import numpy as np
 
-from iap.experiments.evaluate import find_policy, job_of
-from iap.experiments.reports import write_json
-from iap.policies import policy_of, unflatten
-from iap.policies.files import PolicyFile
+from iap.evaluation.evaluate import locate_policy, policy_job
+from iap.cli.tables import write_json
+from iap.policies import build_policy, unflatten
+from iap.policies.serialization import PolicyFile
 from iap.rollouts import run_episode
 
 EPISODES = 40
@@ -42,8 +42,8 @@ class Recorder:
 
 def profile(policy: PolicyFile) -> dict:
     """Milliseconds of the processor for 500 steps, medians over episodes."""
-    env = job_of(policy).env.make()
-    actor = policy_of(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
+    env = policy_job(policy).env.make()
+    actor = build_policy(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
     rows = []
     gc.freeze()  # as workers do
     for seed in range(EPISODES + 1):
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("policy")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    result = profile(find_policy(asked.policy)[0])
+    result = profile(locate_policy(asked.policy)[0])
     for name, value in result.items():
         print(f"{name}: {value if isinstance(value, str) else round(value, 2)}")
     if asked.json is not None:

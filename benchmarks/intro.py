@@ -20,10 +20,10 @@ from runs import Runs
 from studies.intro import ARMS, SEEDS
 from threadpoolctl import threadpool_limits
 
-from iap.experiments.evaluate import job_of
-from iap.experiments.reports import write_json
-from iap.policies import describe, policy_of, unflatten
-from iap.policies.files import PolicyFile
+from iap.evaluation.evaluate import policy_job
+from iap.cli.tables import write_json
+from iap.policies import describe, build_policy, unflatten
+from iap.policies.serialization import PolicyFile
 from iap.viz.plots import DPI, STYLES, save_figure
 
 RUNS = Runs("intro", SEEDS, {})
@@ -33,8 +33,8 @@ LABELS = {"exact": "exact", "relu": "IAP, ReLU", "softmax": "IAP, softmax", "tri
 
 def measure() -> None:
     """The mean of 100 forward passes of each arm's best policy on one image, the best of five rounds in turns."""
-    policies = {arm: RUNS.policy_of(arm) for arm in ARMS}
-    env = job_of(policies["exact"]).env.make()
+    policies = {arm: RUNS.build_policy(arm) for arm in ARMS}
+    env = policy_job(policies["exact"]).env.make()
     observation, _ = env.reset(seed=0)
     env.close()
     with threadpool_limits(1):
@@ -44,7 +44,7 @@ def measure() -> None:
 
 def pass_ms(policy: PolicyFile, observation: dict) -> float:
     """Milliseconds from an image to an action."""
-    actor = policy_of(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
+    actor = build_policy(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
     _, state, _ = actor.act(actor.begin(), observation)
     begun = perf_counter()
     for _ in range(PASSES):

@@ -19,10 +19,10 @@ from report import DOCS, markdown, write
 from runs import EPISODES, SPREAD, Runs, attended_table, controls_table, frames_of, spread
 from studies.obstacle_course import ARMS, PAPER, PRESET_SEEDS, SEEDS, SIZES
 
-from iap.experiments.attended import attended
-from iap.experiments.config import fitted_to_env
-from iap.experiments.controls import run_controls
-from iap.experiments.reports import write_json
+from iap.evaluation.attention_statistics import attended
+from iap.training.config import fitted_to_env
+from iap.evaluation.ablations import run_ablations
+from iap.cli.tables import write_json
 from iap.policies import describe
 from iap.rollouts import LocalPool
 
@@ -35,8 +35,8 @@ IMAGES = DOCS / "images"
 
 def measure() -> None:
     """Controls and attended things of the best policy, and what its screening alone had come to."""
-    policy = RUNS.policy_of(BEST)
-    rows = run_controls(policy, LocalPool, EPISODES, blind=RUNS.policy_of("blind"), report=print)
+    policy = RUNS.build_policy(BEST)
+    rows = run_ablations(policy, LocalPool, EPISODES, blind=RUNS.build_policy("blind"), report=print)
     write_json(rows, RUNS.folder / "controls.json")
     write_json(attended(policy, ATTENDED_EPISODES), RUNS.folder / "attended.json")
     write_json(profile(policy), RUNS.folder / "profile.json")
@@ -46,7 +46,7 @@ def measure() -> None:
 
 def film() -> None:
     """An episode of the best policy, and the same moment of it and of one that sees patches of 16 × 16."""
-    seen = {arm: frames_of(RUNS.policy_of(arm), FILM_SEED, FILM_STEPS) for arm in (BEST, "patch-16-16")}
+    seen = {arm: frames_of(RUNS.build_policy(arm), FILM_SEED, FILM_STEPS) for arm in (BEST, "patch-16-16")}
     Image.fromarray(seen[BEST][MOMENT]).save(IMAGES / "obstacle-course.png", optimize=True)
     beside = np.concatenate([frames[MOMENT] for frames in seen.values()], axis=1)
     Image.fromarray(beside).save(IMAGES / "obstacle-course-patches.png", optimize=True)
@@ -60,9 +60,9 @@ def sizes() -> str:
     for patch, stride in SIZES:
         arm = f"patch-{patch}-{stride}"
         parts = describe(fitted_to_env(ARMS[arm]).policy)
-        line = [f"{patch}/{stride}", parts.parts["vision"], parts.total]
+        line = [f"{patch}/{stride}", parts.parts["encoder"], parts.total]
         lines.append([*line, *spread(RUNS.returns_of(arm)), f"{PAPER[f'{patch}/{stride}']:.1f}"])
-    heads = ["patch/stride", "vision", "all", *SPREAD, "paper, best"]
+    heads = ["patch/stride", "encoder", "all", *SPREAD, "paper, best"]
     return markdown(heads, lines)
 
 
@@ -70,12 +70,12 @@ def arms() -> str:
     lines = []
     for arm in (MAIN, "cnn", "blind", "unmirrored"):
         parts = describe(fitted_to_env(ARMS[arm]).policy)
-        lines.append([arm, parts.parts.get("vision", 0), parts.total, *spread(RUNS.returns_of(arm))])
+        lines.append([arm, parts.parts.get("encoder", 0), parts.total, *spread(RUNS.returns_of(arm))])
     parts = describe(fitted_to_env(ARMS[MAIN]).policy)
     lines.insert(
-        1, ["screening alone", parts.parts["vision"], parts.total, *spread(RUNS.returns_of(MAIN, "screened.json"))]
+        1, ["screening alone", parts.parts["encoder"], parts.total, *spread(RUNS.returns_of(MAIN, "screened.json"))]
     )
-    return markdown(["policy", "vision", "all", *SPREAD], lines)
+    return markdown(["policy", "encoder", "all", *SPREAD], lines)
 
 
 def preset_rows() -> str:
@@ -154,7 +154,7 @@ def main() -> None:
         sizes_said=sizes_said(),
         arms=arms(),
         arms_said=arms_said(),
-        cnn_ratio=cnn.parts["vision"] / iap.parts["vision"],
+        cnn_ratio=cnn.parts["encoder"] / iap.parts["encoder"],
         cnn_ratio_all=cnn.total / iap.total,
         controls=controls_table(RUNS.read("controls.json")),
         attended=attended_table(RUNS.read("attended.json")),

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from iap.experiments.reports import number
+from iap.cli.tables import number
 from iap.viz.plots import SMALLEST_GROWING, growth_exponent, plot_bench, plot_fidelity
 
 RESULTS = Path(__file__).parent / "results"

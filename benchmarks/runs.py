@@ -11,10 +11,10 @@ import imageio_ffmpeg
 import numpy as np
 from report import RESULTS, markdown
 
-from iap.experiments.evaluate import evaluate, find_policy, job_of, watch
-from iap.experiments.reports import write_json
-from iap.experiments.run_directory import RunDirectory
-from iap.policies.files import PolicyFile
+from iap.evaluation.evaluate import evaluate, locate_policy, policy_job, watch
+from iap.cli.tables import write_json
+from iap.training.run_directory import RunDirectory
+from iap.policies.serialization import PolicyFile
 from iap.rollouts import LocalPool
 from iap.viz.curves import plot_curves
 
@@ -48,15 +48,15 @@ class Runs:
         """The run with the best mean return."""
         return max(self.of(arm), key=lambda path: json.loads((path / "evaluation.json").read_text())["mean"])
 
-    def policy_of(self, arm: str) -> PolicyFile:
+    def build_policy(self, arm: str) -> PolicyFile:
         """The policy of that run."""
-        return find_policy(str(self.best_of(arm)))[0]
+        return locate_policy(str(self.best_of(arm)))[0]
 
     def evaluate_screened(self, arm: str) -> None:
         """Note what the policy that evolution started from would have come to, as screened.json."""
         for path in self.of(arm):
-            screened, _ = find_policy(str(path / "screened.policy"))
-            with LocalPool(job_of(screened)) as pool:
+            screened, _ = locate_policy(str(path / "screened.policy"))
+            with LocalPool(policy_job(screened)) as pool:
                 write_json(evaluate(screened, pool, EPISODES, seed=0), path / "screened.json")
 
     def metrics_of(self, arm: str) -> list[dict]:

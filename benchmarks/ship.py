@@ -8,7 +8,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from iap.policies.files import load, save
+from iap.policies.serialization import load, save
 
 ZOO = Path(__file__).parents[1] / "src" / "iap" / "zoo"
 TOLD = ("mean", "ci95", "episodes", "failed")

@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from iap.experiments.config import TrainConfig
-from iap.experiments.evaluate import evaluate, find_policy, job_of
-from iap.experiments.reports import write_json
-from iap.experiments.sweep import train_the_rest
+from iap.training.config import TrainConfig
+from iap.evaluation.evaluate import evaluate, locate_policy, policy_job
+from iap.cli.tables import write_json
+from iap.training.sweep import train_the_rest
 from iap.rollouts import LocalPool
 
 RESULTS = Path(__file__).parent / "results"
@@ -37,8 +37,8 @@ def run_arm(name: str, config: TrainConfig, path: Path, workers: int, env_option
     )
     measured = path / "evaluation.json"
     if not measured.exists():
-        policy, _ = find_policy(str(path), env_options=env_options)
-        with LocalPool(job_of(policy), workers) as pool:
+        policy, _ = locate_policy(str(path), env_options=env_options)
+        with LocalPool(policy_job(policy), workers) as pool:
             write_json(evaluate(policy, pool, EPISODES, first_seed), measured)
     return json.loads(measured.read_text())
 
@@ -68,7 +68,7 @@ def main() -> None:
             config = replace(arms[name], seed=seed)
             if name in starts:
                 before = path.parent / f"{starts[name]}-seed{seed}"
-                config = replace(config, start_from=os.path.relpath(before))
+                config = replace(config, warm_start=os.path.relpath(before))
             result = run_arm(f"{name} seed {seed}", config, path, asked.workers, env_options, first_seed)
             print(f"{name} seed {seed}: {result['mean']:.4g} ± {result['ci95']:.2g}", flush=True)
 

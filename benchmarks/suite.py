@@ -22,11 +22,11 @@ from report import DOCS, RESULTS, markdown, write
 from runs import EPISODES, Runs, attended_table, controls_table, frames_of
 from studies.suite import ARMS, BEFORE, CHOSEN, EVALUATE_WITH, SEEDS, TASKS
 
-from iap.experiments.attended import attended
-from iap.experiments.config import fitted_to_env
-from iap.experiments.controls import run_controls
-from iap.experiments.evaluate import evaluate, find_policy, job_of
-from iap.experiments.reports import write_json
+from iap.evaluation.attention_statistics import attended
+from iap.training.config import fitted_to_env
+from iap.evaluation.ablations import run_ablations
+from iap.evaluation.evaluate import evaluate, locate_policy, policy_job
+from iap.cli.tables import write_json
 from iap.policies import describe
 from iap.rollouts import LocalPool
 
@@ -66,20 +66,20 @@ def trained() -> list[str]:
 def measure(task: str) -> None:
     """Controls and attended things of a task's best policy, and its return before the backgrounds of training."""
     path, blind = str(RUNS.best_of(CHOSEN[task])), f"{CHOSEN[task]}-blind"
-    policy, _ = find_policy(path, env_options=EVALUATE_WITH)
-    eyeless = find_policy(str(RUNS.best_of(blind)), env_options=EVALUATE_WITH)[0] if RUNS.of(blind) else None
-    rows = run_controls(policy, LocalPool, EPISODES, blind=eyeless, report=print)
+    policy, _ = locate_policy(path, env_options=EVALUATE_WITH)
+    eyeless = locate_policy(str(RUNS.best_of(blind)), env_options=EVALUATE_WITH)[0] if RUNS.of(blind) else None
+    rows = run_ablations(policy, LocalPool, EPISODES, blind=eyeless, report=print)
     write_json(rows, RUNS.folder / f"controls-{task}.json")
     write_json(attended(policy, ATTENDED_EPISODES), RUNS.folder / f"attended-{task}.json")
-    as_trained, _ = find_policy(path)
-    with LocalPool(job_of(as_trained)) as pool:
+    as_trained, _ = locate_policy(path)
+    with LocalPool(policy_job(as_trained)) as pool:
         write_json(evaluate(as_trained, pool, EPISODES, seed=0), RUNS.folder / f"training-{task}.json")
     film(task)
 
 
 def film(task: str) -> None:
     """The beginning of an episode of a task's best policy."""
-    policy, _ = find_policy(str(RUNS.best_of(CHOSEN[task])), env_options=EVALUATE_WITH)
+    policy, _ = locate_policy(str(RUNS.best_of(CHOSEN[task])), env_options=EVALUATE_WITH)
     frames = frames_of(policy, FILM_SEEDS.get(task, 0), FILM_STEPS)[::FILM_EVERY]
     small = [Image.fromarray(frame).resize((256, 208)).quantize(64) for frame in frames]
     small[0].save(IMAGES / f"{task}.gif", save_all=True, append_images=small[1:], duration=120, loop=0)
@@ -92,8 +92,8 @@ def arms() -> str:
         for arm in (task + eyes for eyes in EYES if task + eyes in ARMS and RUNS.of(task + eyes)):
             parts = describe(fitted_to_env(ARMS[arm]).policy)
             each = ", ".join(f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in RUNS.returns_of(arm))
-            lines.append([arm, parts.parts.get("vision", 0), parts.total, budget(arm), each])
-    return markdown(["policy", "vision", "all", "episodes of training", "return of each seed"], lines)
+            lines.append([arm, parts.parts.get("encoder", 0), parts.total, budget(arm), each])
+    return markdown(["policy", "encoder", "all", "episodes of training", "return of each seed"], lines)
 
 
 def budget(arm: str) -> int:
@@ -106,7 +106,7 @@ def taught() -> str:
     """How much the eyes told that were taught, before and after."""
     lines = []
     for task in trained():
-        facts = RUNS.policy_of(CHOSEN[task]).facts.get("taught")
+        facts = RUNS.build_policy(CHOSEN[task]).facts.get("taught")
         if facts is not None:
             lines.append([task, f"{facts['r2_drawn']:.2f}", f"{facts['r2_taught']:.2f}"])
     return markdown(["task", "best eyes drawn", "taught"], lines)

@@ -18,9 +18,9 @@ def rows() -> list[dict]:
     """A row a run: its point, its return, and how many parameters it has."""
     found = []
     for arm, config in ARMS.items():
-        vision = config.policy.vision
-        assert isinstance(vision, Rank)
-        point = {"patch": vision.patch, "d": vision.d, "kept": vision.keep}
+        encoder = config.policy.encoder
+        assert isinstance(encoder, Rank)
+        point = {"patch": encoder.patch, "d": encoder.d, "kept": encoder.top_k}
         parameters = describe(config.policy).total
         found += [point | {"return": run["mean"], "parameters": parameters} for run in RUNS.returns_of(arm)]
     return found

@@ -19,15 +19,15 @@ from report import DOCS, markdown, write
 from runs import EPISODES, SPREAD, Runs, attended_table, controls_table, frames_of, spread
 from studies.terrain import ARMS, EVALUATE_FROM
 
-from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
-from iap.experiments.attended import attended
-from iap.experiments.config import fitted_to_env
-from iap.experiments.controls import run_controls
-from iap.experiments.evaluate import summary
-from iap.experiments.reports import write_json
-from iap.experiments.terrain_presets import TERRAIN_PRESETS
+from iap.envs.quadruped.footsteps.baselines import blind_action, oracle_action
+from iap.evaluation.attention_statistics import attended
+from iap.training.config import fitted_to_env
+from iap.evaluation.ablations import run_ablations
+from iap.evaluation.evaluate import summary
+from iap.cli.tables import write_json
+from iap.training.presets.footsteps import TERRAIN_PRESETS
 from iap.policies import Moments, describe
-from iap.rollouts import EnvSpec, Episode, LocalPool
+from iap.rollouts import EnvConfig, Episode, LocalPool
 
 RUNS = Runs("terrain", (0, 1, 2), {})
 IMAGES = DOCS / "images"
@@ -42,8 +42,8 @@ def trained() -> list[str]:
 
 def measure_policy(name: str) -> None:
     """Controls and attended things of a terrain's best policy."""
-    policy, blind = RUNS.policy_of(name), RUNS.policy_of(f"{name}-blind")
-    rows = run_controls(policy, LocalPool, CONTROLLED, EVALUATE_FROM, blind=blind, report=print)
+    policy, blind = RUNS.build_policy(name), RUNS.build_policy(f"{name}-blind")
+    rows = run_ablations(policy, LocalPool, CONTROLLED, EVALUATE_FROM, blind=blind, report=print)
     write_json(rows, RUNS.folder / f"controls-{name}.json")
     write_json(attended(policy, ATTENDED_EPISODES, EVALUATE_FROM), RUNS.folder / f"attended-{name}.json")
 
@@ -54,15 +54,15 @@ def measure_walkers() -> None:
         {"terrain": name, "walker": walker} | walk(spec, choose)
         for name, config in TERRAIN_PRESETS.items()
         for walker, spec, choose in (
-            ("oracle", EnvSpec.of(config.env.id), oracle_action),
+            ("oracle", EnvConfig.of(config.env.id), oracle_action),
             ("oracle with the actions of the policy", config.env, oracle_action),
-            ("Raibert's rule", EnvSpec.of(config.env.id), blind_action),
+            ("Raibert's rule", EnvConfig.of(config.env.id), blind_action),
         )
     ]
     write_json(walks, RUNS.folder / "walkers.json")
 
 
-def walk(spec: EnvSpec, choose: Callable) -> dict:
+def walk(spec: EnvConfig, choose: Callable) -> dict:
     """Episodes of a walker that is no policy, on the terrains that policies are evaluated on."""
     env = spec.make()
     episodes = []
@@ -79,7 +79,7 @@ def walk(spec: EnvSpec, choose: Callable) -> dict:
 
 def film(name: str) -> None:
     """An episode of a terrain's best policy."""
-    frames = frames_of(RUNS.policy_of(name), FILM_SEED, steps=160)
+    frames = frames_of(RUNS.build_policy(name), FILM_SEED, steps=160)
     small = [
         Image.fromarray(frame).resize((280, 228)).quantize(32, dither=Image.Dither.NONE)
         for frame in frames[::FILM_EVERY]
@@ -92,8 +92,8 @@ def arms() -> str:
     lines = []
     for arm in filter(RUNS.of, ARMS):
         parts = describe(fitted_to_env(ARMS[arm]).policy)
-        lines.append([arm, parts.parts.get("vision", 0), parts.total, *spread(RUNS.returns_of(arm))])
-    return markdown(["policy", "vision", "all", *SPREAD], lines)
+        lines.append([arm, parts.parts.get("encoder", 0), parts.total, *spread(RUNS.returns_of(arm))])
+    return markdown(["policy", "encoder", "all", *SPREAD], lines)
 
 
 def against_others() -> str:

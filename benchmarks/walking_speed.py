@@ -16,9 +16,9 @@ os.environ.update(OMP_NUM_THREADS="1", LP_NUM_THREADS="0")
 
 import numpy as np
 
-from iap.experiments.evaluate import find_policy, job_of
-from iap.experiments.reports import write_json
-from iap.policies import policy_of, unflatten
+from iap.evaluation.evaluate import locate_policy, policy_job
+from iap.cli.tables import write_json
+from iap.policies import build_policy, unflatten
 from iap.rollouts import run_episode
 
 OUT = Path(__file__).parent / "results" / "terrain" / "speed.json"
@@ -51,10 +51,10 @@ class Watch:
 
 def measure(name: str) -> dict[str, Any]:
     """Milliseconds of a solution of the MPC, and of ten simulated seconds by part, medians over episodes."""
-    policy, _ = find_policy(f"zoo:{name}")
-    env = job_of(policy).env.make()
+    policy, _ = locate_policy(f"zoo:{name}")
+    env = policy_job(policy).env.make()
     task: Any = env.unwrapped
-    actor = policy_of(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
+    actor = build_policy(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
     mpc, walker = Watch(task.walker.mpc, "forces"), Watch(task.walker, "step")
     physics, cameras = Watch(task._simulator, "step"), Watch(task._cameras, "around")
     whole_env = Watch(task, "step")

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from iap.attention import Kernel, ReLU, Softmax, top
-from iap.attention.fused import FusedRanker, Layer, fold
-from iap.envs.suite.frames import render_frames
+from iap.attention.kernels.ranker import FusedRanker, Layer, fold
+from iap.envs.control_suite.frames import render_frames
 from iap.viz.overlays import Glance, attention_figure
 from iap.viz.plots import save_figure
 
@@ -29,15 +29,15 @@ def random_ranker(kernel: Kernel, image_shape: tuple[int, int, int], patch: int)
     return fold(kernel, queries, keys, image_shape, patch=patch, stride=patch)
 
 
-def look(name: str, kernel: Kernel, image: np.ndarray, patch: int, keep: int) -> Glance:
+def look(name: str, kernel: Kernel, image: np.ndarray, patch: int, top_k: int) -> Glance:
     """Score all patches, keep the best, and tell how long that took."""
     ranker = random_ranker(kernel, image.shape, patch)
     scores = ranker(image).values  # compiles, if it never ran here before
-    chosen = top(scores, keep)
+    chosen = top(scores, top_k)
     times_ms = []
     for _ in range(20):
         begun = time.perf_counter()
-        top(ranker(image).values, keep)
+        top(ranker(image).values, top_k)
         times_ms.append(1e3 * (time.perf_counter() - begun))
     print(f"{name}: {keep} of {ranker.grid.patches:,} patches in {statistics.median(times_ms):.2f} ms")
     return Glance(f"{name}, patch {patch}", scores, chosen, ranker.grid, patch, patch)
@@ -51,9 +51,9 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     [image] = render_frames("cheetah-run", size=(240, 320), seed=1)
     glances = [
-        look("ReLU", ReLU(), image, patch=1, keep=200),
-        look("softmax", Softmax("positive"), image, patch=2, keep=50),
-        look("softmax, trigonometric", Softmax("trigonometric", 64, normalised=True), image, patch=8, keep=10),
+        look("ReLU", ReLU(), image, patch=1, top_k=200),
+        look("softmax", Softmax("positive"), image, patch=2, top_k=50),
+        look("softmax, trigonometric", Softmax("trigonometric", 64, normalised=True), image, patch=8, top_k=10),
     ]
     save_figure(attention_figure(image, glances), out / "attention.png")
     print(f"wrote {out / 'attention.png'}")

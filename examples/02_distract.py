@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from iap.envs.suite import DISTRACTING_TASKS
+from iap.envs.control_suite import DISTRACTING_TASKS
 
 SIZE = (240, 320)
 SHOWN_PX = (192, 144)  # width, height

@@ -7,8 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from iap.experiments.evaluate import evaluate, find_policy, job_of
-from iap.policies.files import save
+from iap.evaluation.evaluate import evaluate, locate_policy, policy_job
+from iap.policies.serialization import save
 from iap.rollouts import LocalPool
 
 ZOO = Path(__file__).parents[1] / "src" / "iap" / "zoo"
@@ -18,8 +18,8 @@ EPISODES = 100
 def main() -> None:
     """Evaluate and copy."""
     run, name, command = sys.argv[1:]
-    policy, _ = find_policy(run)
-    with LocalPool(job_of(policy)) as pool:
+    policy, _ = locate_policy(run)
+    with LocalPool(policy_job(policy)) as pool:
         result = evaluate(policy, pool, EPISODES, seed=0)
     measured = {key: result[key] for key in ("mean", "ci95", "episodes", "seed", "failed")}
     save(ZOO / f"{name}.policy", replace(policy, facts={**policy.facts, "command": command, "measured": measured}))

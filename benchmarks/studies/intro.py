@@ -3,21 +3,21 @@
 from iap.attention import Kernel, ReLU, Softmax
 from iap.attention.positions import Positions
 from iap.evolution import SNES
-from iap.experiments.config import Scales, TrainConfig
-from iap.policies import MLP, ExactRank, PolicySpec, Rank, Vision
-from iap.rollouts import EnvSpec
+from iap.training.config import SigmaMultipliers, TrainConfig
+from iap.policies import MLP, AttentionAgent, PolicyConfig, Rank, Encoder
+from iap.rollouts import EnvConfig
 
 PATCH, KEEP, FEATURES = 4, 5, 15
 SEEDS = range(5)
 
 
-def seen_by(vision: Vision) -> TrainConfig:
+def seen_by(encoder: Encoder) -> TrainConfig:
     """Training that differs in the attention alone."""
     return TrainConfig(
-        env=EnvSpec.of("iap/cheetah-run-v0"),
-        policy=PolicySpec((100, 100, 3), 0, 6, vision, MLP((16,)), frames=2),
+        env=EnvConfig.of("iap/cheetah-run-v0"),
+        policy=PolicyConfig((100, 100, 3), 0, 6, encoder, MLP((16,)), frames=2),
         strategy=SNES(population=8, sigma=0.1),
-        scales=Scales(vision=0.5),
+        sigma_multipliers=SigmaMultipliers(encoder=0.5),
         max_steps=125,  # half an episode
         iterations=100,
         episodes=1,
@@ -27,11 +27,11 @@ def seen_by(vision: Vision) -> TrainConfig:
 
 
 def rank(kernel: Kernel) -> Rank:
-    """IAP-rank that gives what AttentionAgent's vision gives: the centres of the patches kept, best first."""
+    """IAP-rank that gives what AttentionAgent's encoder gives: the centres of the patches kept, best first."""
     return Rank(
         patch=PATCH,
         stride=PATCH,
-        keep=KEEP,
+        top_k=KEEP,
         kernel=kernel,
         bias=True,
         values=("centres",),
@@ -41,7 +41,7 @@ def rank(kernel: Kernel) -> Rank:
 
 
 ARMS = {
-    "exact": seen_by(ExactRank(patch=PATCH, stride=PATCH, keep=KEEP)),
+    "exact": seen_by(AttentionAgent(patch=PATCH, stride=PATCH, top_k=KEEP)),
     "relu": seen_by(rank(ReLU())),
     "softmax": seen_by(rank(Softmax("positive", FEATURES))),
     "trigonometric": seen_by(rank(Softmax("trigonometric", FEATURES))),

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from iap.experiments.config import TrainConfig, practises
-from iap.experiments.suite_presets import SUITE_PRESETS
-from iap.policies import CNN, Blind, Rank, Vision
-from iap.rollouts import EnvSpec
+from iap.training.config import TrainConfig, practises
+from iap.training.presets.control_suite import SUITE_PRESETS
+from iap.policies import CNN, Blind, Rank, Encoder
+from iap.rollouts import EnvConfig
 
 EVALUATE_WITH = {"split": "held-out", "difficulty": "medium"}
 SEEDS = (0, 1, 2)
@@ -15,29 +15,29 @@ NET = CNN(((6, 4, 4), (6, 3, 2), (6, 3, 2), (4, 3, 2)))  # few enough parameters
 SMALL_NET = CNN(((6, 4, 2), (6, 3, 2), (6, 3, 2), (4, 3, 2)))  # the same for images half as large
 
 
-def seen_by(name: str, vision: Vision | None) -> TrainConfig:
+def seen_by(name: str, encoder: Encoder | None) -> TrainConfig:
     """A preset with other eyes, and all else as it is; a blind policy can be taught what to do, but not to see."""
     config = SUITE_PRESETS[name]
-    if vision is None:
+    if encoder is None:
         return config
-    if config.teach is not None and isinstance(vision, Blind) and not practises(config.policy, config.teach):
-        config = replace(config, teach=None, keep_statistics=False)
-    if vision is NET and config.policy.image_shape[0] < 100:
-        vision = SMALL_NET
-    return replace(config, policy=replace(config.policy, vision=vision))
+    if config.pretraining is not None and isinstance(encoder, Blind) and not practises(config.policy, config.pretraining):
+        config = replace(config, pretraining=None, freeze_normaliser=False)
+    if encoder is NET and config.policy.image_shape[0] < 100:
+        encoder = SMALL_NET
+    return replace(config, policy=replace(config.policy, encoder=encoder))
 
 
 def native(name: str) -> TrainConfig:
     """A preset at the suite's own 240 × 320, with ten of 19,200 patches of 2 × 2 kept."""
     config = SUITE_PRESETS[name]
-    assert isinstance(config.policy.vision, Rank)
-    vision = replace(config.policy.vision, patch=2, stride=2, keep=10)
-    env = EnvSpec.of(config.env.id, **dict(config.env.kwargs), size=(240, 320))
-    policy = replace(config.policy, vision=vision, image_shape=(240, 320, config.policy.image_shape[2]))
+    assert isinstance(config.policy.encoder, Rank)
+    encoder = replace(config.policy.encoder, patch=2, stride=2, top_k=10)
+    env = EnvConfig.of(config.env.id, **dict(config.env.kwargs), size=(240, 320))
+    policy = replace(config.policy, encoder=encoder, image_shape=(240, 320, config.policy.image_shape[2]))
     return replace(config, env=env, policy=policy)
 
 
-EYES: dict[str, Vision | None] = {"": None, "-cnn": NET, "-blind": Blind()}
+EYES: dict[str, Encoder | None] = {"": None, "-cnn": NET, "-blind": Blind()}
 PAIRS = [(task, eyes) for task in LEARNT for eyes in EYES]
 DISTRACTED = {f"{task}{eyes}": seen_by(f"{task}-distracted", EYES[eyes]) for task, eyes in PAIRS}
 FIRST_PLAIN = [(task, eyes) for task, eyes in PAIRS if task in SUITE_PRESETS]

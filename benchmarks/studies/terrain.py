@@ -3,22 +3,22 @@
 from dataclasses import replace
 
 from iap.attention import Softmax
-from iap.experiments.config import TrainConfig
-from iap.experiments.terrain_presets import NEAREST, TERRAIN_PRESETS
-from iap.policies import CNN, Blind, Rank, Trans, Vision
+from iap.training.config import TrainConfig
+from iap.training.presets.footsteps import NEAREST, TERRAIN_PRESETS
+from iap.policies import CNN, Blind, Rank, Trans, Encoder
 
 EVALUATE_FROM = 1000  # what the policies see was chosen while looking at the first terrains
 MASKED = Rank(
-    patch=4, stride=4, keep=8, d=4, bias=True, kernel=Softmax(), values=("projection",), projected=1, masked=True
+    patch=4, stride=4, top_k=8, d=4, bias=True, kernel=Softmax(), values=("projection",), projection_size=1, masked=True
 )
 MIXED = Trans(patch=4, stride=4, d=4, rows=2, width=2, kernel=Softmax(), layer_norm=False)
 SMALL_CNN = CNN(((4, 4, 2), (4, 3, 2)))
 
 
-def seen_by(name: str, vision: Vision) -> TrainConfig:
+def seen_by(name: str, encoder: Encoder) -> TrainConfig:
     """A terrain's preset with other eyes, and all else as it is."""
     config = TERRAIN_PRESETS[name]
-    return replace(config, policy=replace(config.policy, vision=vision))
+    return replace(config, policy=replace(config.policy, encoder=encoder))
 
 
 ARMS = {

@@ -1,3 +1,3 @@
-"""Tiny vision policies that look at every pixel."""
+"""Tiny encoder policies that look at every pixel."""
 
 __version__ = "0.1.0"

@@ -4,7 +4,7 @@ import pytest
 from scipy.stats import chisquare
 
 from iap.attention import ReLU, Scaled, Softmax, featurise, pool_queries, rank_scores, top
-from iap.attention.search import ExactLookup, HashLookup, SamplingTree
+from iap.attention.search.database import ExactLookup, HashLookup, SamplingTree
 
 TRIGONOMETRIC = Softmax("trigonometric", 15, normalised=True)
 POSITIVE = Softmax("positive", 15)
@@ -45,7 +45,7 @@ def test_exact_lookup_gives_the_scores_and_the_top_of_rank_scores(kernel, patche
     largest = np.abs(expected.true()).max()
     np.testing.assert_allclose(scores.true(), expected.true(), rtol=2e-5, atol=2e-6 * largest)
     keep = min(10, patches)
-    assert database.top(pooled, keep).tolist() == top(expected.values, keep).tolist()
+    assert database.top(pooled, top_k).tolist() == top(expected.values, top_k).tolist()
 
 
 @pytest.mark.parametrize("patches", [7, 37, 2051])
@@ -96,16 +96,16 @@ def test_packed_distances_equal_the_plain_product_of_signs(bits):
     assert database.words.nbytes == 123 * 8 * -(-bits // 64)
 
 
-@pytest.mark.parametrize("keep", [1, 10, 300])
-def test_hash_lookup_takes_the_nearest_and_of_equals_the_first(keep):
+@pytest.mark.parametrize("top_k", [1, 10, 300])
+def test_hash_lookup_takes_the_nearest_and_of_equals_the_first(top_k):
     queries, keys = some_features(TRIGONOMETRIC, 300)
     pooled = pool_queries(queries)
     database = HashLookup.build(keys, TRIGONOMETRIC, 20)  # so few bits that many keys tie
     distances = database.distances(pooled)
     assert len(np.unique(distances)) < 20
-    expected = np.argsort(distances, kind="stable")[:keep]
-    assert database.top(pooled, keep).tolist() == expected.tolist()
-    assert database.top(pooled, keep).tolist() == top(-distances.astype(np.float32), keep).tolist()
+    expected = np.argsort(distances, kind="stable")[:top_k]
+    assert database.top(pooled, top_k).tolist() == expected.tolist()
+    assert database.top(pooled, top_k).tolist() == top(-distances.astype(np.float32), top_k).tolist()
 
 
 def test_hash_ranking_converges_to_the_exact_one_as_bits_grow():
@@ -260,9 +260,9 @@ def databases(patches=10):
     positive_queries, positive_keys = some_features(Softmax(projections=30), patches)
     tree = SamplingTree.build(positive_keys, Softmax(projections=30))
     return {
-        "exact": (lambda asked, keep=1: exact.top(asked, keep), pooled),
-        "hash": (lambda asked, keep=1: hashed.top(asked, keep), pooled),
-        "tree": (lambda asked, keep=1: tree.draw(asked, keep, np.full(keep, 0.5)), pool_queries(positive_queries)),
+        "exact": (lambda asked, top_k=1: exact.top(asked, top_k), pooled),
+        "hash": (lambda asked, top_k=1: hashed.top(asked, top_k), pooled),
+        "tree": (lambda asked, top_k=1: tree.draw(asked, top_k, np.full(top_k, 0.5)), pool_queries(positive_queries)),
     }
 
 
@@ -283,14 +283,14 @@ def test_pooled_queries_that_do_not_fit_are_refused(name):
     with pytest.raises(TypeError, match=r"pooled must be float32 .* NumPy arrays"):
         ask(Scaled(jnp.asarray(pooled.values), pooled.log_scale))
     with pytest.raises(ValueError, match=r"must be at least 1|must be between 1 and 10"):
-        ask(pooled, keep=0)
+        ask(pooled, top_k=0)
 
 
 @pytest.mark.parametrize("name", ["exact", "hash"])
 def test_more_patches_than_there_are_cannot_be_kept(name):
     ask, pooled = databases()[name]
     with pytest.raises(ValueError, match="keep must be between 1 and 10"):
-        ask(pooled, keep=11)
+        ask(pooled, top_k=11)
 
 
 @pytest.mark.parametrize(

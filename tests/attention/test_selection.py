@@ -17,9 +17,9 @@ SCORES = st.lists(LEVELS, min_size=1, max_size=30).map(lambda levels: np.array(l
 FEW_SCORES = tuple(np.random.default_rng(seed).choice([-np.inf, -0.0, 0.0, 1.0, np.inf], 12) for seed in range(8))
 
 
-def best_by_hand(scores, keep):
+def best_by_hand(scores, top_k):
     """Largest first; of equals, the lower index."""
-    return sorted(range(len(scores)), key=lambda index: (-scores[index], index))[:keep]
+    return sorted(range(len(scores)), key=lambda index: (-scores[index], index))[:top_k]
 
 
 def uniforms_of(*shape, seed=0):
@@ -31,11 +31,11 @@ def test_the_best_are_best_first_and_ties_go_to_the_lower_index(library):
     def check(scores, data):
         scores = scores.astype(np.float32)
         keep = data.draw(st.one_of(st.just(1), st.just(len(scores)), st.integers(1, len(scores))))
-        expected = best_by_hand(scores, keep)
-        assert library.numpy(top(library.array(scores), keep)).tolist() == expected
+        expected = best_by_hand(scores, top_k)
+        assert library.numpy(top(library.array(scores), top_k)).tolist() == expected
         batch = np.stack([scores, scores[::-1], np.zeros_like(scores)])
-        several = library.numpy(top(library.array(batch), keep)).tolist()
-        assert several == [expected, best_by_hand(scores[::-1], keep), list(range(keep))]
+        several = library.numpy(top(library.array(batch), top_k)).tolist()
+        assert several == [expected, best_by_hand(scores[::-1], top_k), list(range(top_k))]
 
     check()
 
@@ -45,28 +45,28 @@ def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
     """Few of a single image's scores are kept in order, many are partitioned, and those of a batch are sorted."""
     scores = np.array(levels, np.float32)[:: -1 if reverse else 1]
     keep = data.draw(st.integers(1, len(scores)))
-    for chosen in (top(scores, keep), top_of_image(scores, keep)):
-        np.testing.assert_array_equal(chosen, top(scores[None], keep)[0])
+    for chosen in (top(scores, top_k), top_of_image(scores, top_k)):
+        np.testing.assert_array_equal(chosen, top(scores[None], top_k)[0])
         assert chosen.dtype == np.int64
 
 
-@pytest.mark.parametrize("keep", [1, 16, 32])
+@pytest.mark.parametrize("top_k", [1, 16, 32])
 @pytest.mark.parametrize("levels", [3, 40, 10_000])
 @pytest.mark.parametrize("count", [127, 1024, 5000])
-def test_of_an_image_with_many_patches_the_same_are_chosen(keep, levels, count):
+def test_of_an_image_with_many_patches_the_same_are_chosen(top_k, levels, count):
     scores = np.random.default_rng(0).integers(-levels, levels, count).astype(np.float32)
     for ordered in (scores, np.sort(scores), np.sort(scores)[::-1].copy()):
-        np.testing.assert_array_equal(top_of_image(ordered, keep), top(ordered[None], keep)[0])
+        np.testing.assert_array_equal(top_of_image(ordered, top_k), top(ordered[None], top_k)[0])
 
 
-@pytest.mark.parametrize("keep", [1, 5, 40, 50])
+@pytest.mark.parametrize("top_k", [1, 5, 40, 50])
 @pytest.mark.parametrize("place", [0, 30, 49])
-def test_a_score_that_is_no_number_is_found_wherever_it_is(keep, place):
+def test_a_score_that_is_no_number_is_found_wherever_it_is(top_k, place):
     scores = np.linspace(1, 0, 50, dtype=np.float32)
     scores[place] = np.nan
     for choose in (top, top_of_image):
         with pytest.raises(ValueError, match="scores must not hold NaN"):
-            choose(scores, keep)
+            choose(scores, top_k)
 
 
 def test_many_scores_without_ties_are_sorted_the_same_in_every_library(library):
@@ -96,11 +96,11 @@ def test_the_first_draw_follows_the_scores_and_the_second_what_is_left(library):
 def test_draws_never_repeat_and_zeros_come_last(levels, seed, data):
     scores = np.array(levels, np.float32)
     keep = data.draw(st.integers(1, len(scores)))
-    chosen = sample(scores, keep, uniforms_of(len(scores), seed=seed), Softmax())
+    chosen = sample(scores, top_k, uniforms_of(len(scores), seed=seed), Softmax())
     assert len(set(chosen.tolist())) == keep
     drawn = scores[chosen] > 0
     assert np.all(drawn[:-1] >= drawn[1:])
-    assert drawn.sum() == min(keep, np.count_nonzero(scores))
+    assert drawn.sum() == min(top_k, np.count_nonzero(scores))
 
 
 def test_the_same_uniforms_draw_the_same_patches_in_every_library(library):
@@ -146,7 +146,7 @@ def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
         rng = np.random.default_rng(seed)
         keep = int(rng.integers(1, patches + 1))
         values = rng.normal(size=(patches, width) if shared else (*batch, patches, width)).astype(np.float32)
-        chosen = rng.permuted(np.tile(np.arange(patches), (*batch, 1)), axis=-1)[..., :keep]
+        chosen = rng.permuted(np.tile(np.arange(patches), (*batch, 1)), axis=-1)[..., :top_k]
         v, c = library.array(values), library.array(chosen)
         gathered, masked = library.numpy(gather(v, c)), library.numpy(mask(v, c))
         assert gathered.dtype == masked.dtype == np.float32
@@ -160,7 +160,7 @@ def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
 
 
 @pytest.mark.parametrize(
-    ("scores", "keep", "error", "message"),
+    ("scores", "top_k", "error", "message"),
     [
         (np.ones(5, np.float32), 0, ValueError, "keep .* not 0"),
         (np.ones(5, np.float32), -1, ValueError, "keep .* not -1"),
@@ -173,13 +173,13 @@ def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
         (np.ones((), np.float32), 1, ValueError, r"scores .* shape \(\)"),
     ],
 )
-def test_a_choice_that_cannot_be_made_is_refused(library, scores, keep, error, message):
+def test_a_choice_that_cannot_be_made_is_refused(library, scores, top_k, error, message):
     with pytest.raises(error, match=message):
-        top(library.array(scores), keep)
+        top(library.array(scores), top_k)
 
 
 @pytest.mark.parametrize(
-    ("scores", "keep", "uniforms", "error", "message"),
+    ("scores", "top_k", "uniforms", "error", "message"),
     [
         (np.array([1, -2, 3], np.float32), 1, uniforms_of(3), ValueError, r"scores .* -2\.0"),
         (np.array([1, np.nan, 3], np.float32), 1, uniforms_of(3), ValueError, "scores .* nan"),
@@ -189,9 +189,9 @@ def test_a_choice_that_cannot_be_made_is_refused(library, scores, keep, error, m
         (np.ones(3, np.int32), 1, uniforms_of(3), TypeError, "scores .*int32"),
     ],
 )
-def test_a_draw_that_cannot_be_made_is_refused(library, scores, keep, uniforms, error, message):
+def test_a_draw_that_cannot_be_made_is_refused(library, scores, top_k, uniforms, error, message):
     with pytest.raises(error, match=message):
-        sample(library.array(scores), keep, library.array(uniforms), ReLU())
+        sample(library.array(scores), top_k, library.array(uniforms), ReLU())
 
 
 def test_lists_are_neither_scores_nor_values():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from iap.envs.contract import make_env
+from iap.envs.core import make_env
 from iap.envs.seek import AGENT, PICTURE_SIDE, SPEED, STEPS_BETWEEN_JUMPS, TARGET
 
 EPISODES = 60
@@ -24,7 +24,7 @@ def returns(act, episodes: int = EPISODES, **options) -> np.ndarray:
         env.reset(seed=seed)
         step, ended = 0, False
         while not ended:
-            _, reward, _, ended, _ = env.step(act(env.unwrapped.true_state(), step))
+            _, reward, _, ended, _ = env.step(act(env.unwrapped.privileged_state(), step))
             totals[seed] += float(reward)
             step += 1
     return totals
@@ -100,7 +100,7 @@ def test_discs_lie_where_the_state_says(options):
     env = seek(**options)
     for seed in range(20):
         image = env.reset(seed=seed)[0]["image"]
-        state = env.unwrapped.true_state()
+        state = env.unwrapped.privileged_state()
         if np.abs(state[2:] - state[:2]).max() > 0.2:  # neither hides the other
             np.testing.assert_allclose(where_is(image, AGENT), state[:2], atol=0.5 / len(image))
             np.testing.assert_allclose(where_is(image, TARGET), state[2:], atol=0.5 / len(image))
@@ -114,7 +114,7 @@ def test_discs_fit_into_every_corner_of_every_size(size):
         for _ in range(40):
             image = env.step(np.array(way, np.float32))[0]["image"]
         assert image.shape == (size, size, 3)
-        corner = env.unwrapped.true_state()[:2]
+        corner = env.unwrapped.privileged_state()[:2]
         np.testing.assert_allclose(np.abs(corner - 0.5), 0.42, atol=1e-6)
         row, column = (corner * size).astype(int)
         np.testing.assert_allclose(image[row, column], AGENT, atol=100 if size < 16 else 1)
@@ -125,10 +125,10 @@ def test_the_target_jumps_at_fixed_times_wherever_the_agent_is():
     places = []
     for way in ([1, 0], [0, -1]):
         env.reset(seed=4)
-        states = [env.unwrapped.true_state()]
+        states = [env.unwrapped.privileged_state()]
         for _ in range(3 * STEPS_BETWEEN_JUMPS):
             env.step(np.array(way, np.float32))
-            states.append(env.unwrapped.true_state())
+            states.append(env.unwrapped.privileged_state())
         places.append(np.array(states)[:, 2:])
     np.testing.assert_array_equal(*places)
     jumps = np.flatnonzero((np.diff(places[0], axis=0) != 0).any(axis=1)) + 1
@@ -154,7 +154,7 @@ def test_nothing_but_the_discs_looks_like_the_target_or_the_agent():
     pixels = (np.indices((32, 32)).transpose(1, 2, 0) + 0.5) / 32
     for seed in range(20):
         image = env.reset(seed=seed)[0]["image"]
-        state = env.unwrapped.true_state()
+        state = env.unwrapped.privileged_state()
         for colour, place in ((AGENT, state[:2]), (TARGET, state[2:])):
             assert np.linalg.norm(pixels[alike(image, colour)] - place, axis=-1).max(initial=0) < 0.1
 
@@ -173,7 +173,7 @@ def test_the_picture_shows_the_same_scene_in_more_pixels():
     assert picture.shape == (PICTURE_SIDE, PICTURE_SIDE, 3)
     smaller = picture.reshape(32, 8, 32, 8, 3).mean(axis=(1, 3))
     assert np.abs(smaller - image).mean() < 1
-    np.testing.assert_allclose(where_is(picture, TARGET), env.unwrapped.true_state()[2:], atol=0.005)
+    np.testing.assert_allclose(where_is(picture, TARGET), env.unwrapped.privileged_state()[2:], atol=0.005)
 
 
 @pytest.mark.parametrize("options", [{"size": 7}, {"size": 5000}, {"distractors": -1}])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from training_cases import TINY, iap, iap_here, outcome, run_here, tiny, told
 
-from iap.experiments.run_directory import RunDirectory
+from iap.training.run_directory import RunDirectory
 
 FULL = "No space left on device"
 WORDS = ["train", "seek", "--strategy", "open-es", *TINY, "--pool", "inline"]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from training_cases import run_here
 
+from iap.evaluation.evaluate import evaluate, locate_policy, policy_job
 from iap.evolution import ARS, CMAES, PGPE, SNES, STRATEGIES, OpenES
-from iap.experiments.config import Scales, fitted_to_env
-from iap.experiments.evaluate import evaluate, find_policy, job_of
-from iap.experiments.presets import preset, with_parts
 from iap.policies import blocks
-from iap.policies.files import load, save
+from iap.policies.serialization import load, save
 from iap.rollouts import InlinePool
+from iap.training.config import SigmaMultipliers, fitted_to_env
+from iap.training.presets.registry import preset, with_parts
 
 SMALL = {
     "open-es": OpenES(population=16, sigma=0.1, learning_rate=0.1),
@@ -29,7 +29,7 @@ MARGIN = 2.5  # of about 3.75 that can be had in 80 steps; who does not see gets
 @pytest.fixture(scope="module")
 def unmoving(tmp_path_factory):
     """A policy that sees and does nothing: the attention of the zoo's, and no controller."""
-    policy, _ = find_policy("zoo:seek")
+    policy, _ = locate_policy("zoo:seek")
     theta = policy.theta.copy()
     for block in blocks(policy.spec):
         if block.part == "controller":
@@ -44,8 +44,8 @@ def test_every_strategy_learns_to_follow_what_it_sees(strategy, unmoving, tmp_pa
     config = replace(
         preset("seek"),
         strategy=SMALL[strategy],
-        start_from=str(unmoving),
-        scales=Scales(vision=0.02),
+        warm_start=str(unmoving),
+        sigma_multipliers=SigmaMultipliers(encoder=0.02),
         iterations=16,
         episodes=2,
         max_steps=40,
@@ -59,13 +59,13 @@ def test_every_strategy_learns_to_follow_what_it_sees(strategy, unmoving, tmp_pa
 
 @pytest.mark.slow
 def test_a_policy_that_sees_beats_one_that_is_blind_by_a_wide_margin(tmp_path):
-    config = with_parts(preset("seek"), vision="blind")
+    config = with_parts(preset("seek"), encoder="blind")
     config = fitted_to_env(replace(config, iterations=10, evaluate_every=10))
     blind = load(run_here(config, tmp_path / "blind").policy_file("best"))
-    seeing, _ = find_policy("zoo:seek")
+    seeing, _ = locate_policy("zoo:seek")
     means = {}
     for name, policy in (("blind", blind), ("seeing", seeing)):
-        with InlinePool(job_of(policy)) as pool:
+        with InlinePool(policy_job(policy)) as pool:
             result = evaluate(policy, pool, EPISODES, seed=1_000)
         assert len(result["returns"]) == EPISODES
         means[name] = np.mean(result["returns"])

@@ -9,9 +9,9 @@ import pytest
 from training_cases import TINY, iap, outcome, run_here, tiny
 
 from iap.evolution import CMAES, OpenES
-from iap.experiments.run_directory import RunDirectory
-from iap.experiments.train import train
 from iap.rollouts import LocalPool
+from iap.training.loop import train
+from iap.training.run_directory import RunDirectory
 
 STRATEGIES = {"open-es": OpenES(population=6), "cma-es": CMAES(population=6)}
 STORE = 80 << 20  # bytes of a Ray node's object store, about the least that Ray allows
@@ -20,7 +20,7 @@ STORE = 80 << 20  # bytes of a Ray node's object store, about the least that Ray
 @pytest.fixture(scope="module", params=STRATEGIES)
 def config(request):
     """A strategy that is exact anywhere, and one with matrices of 162 rows, whose last bits are a matter of threads."""
-    return tiny(strategy=STRATEGIES[request.param], screen=7, iterations=6)
+    return tiny(strategy=STRATEGIES[request.param], random_search=7, iterations=6)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_they_are_the_same_on_a_ray_cluster_that_loses_a_node_in_the_middle_of_t
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    from iap.rollouts.ray import RayPool
+    from iap.rollouts.ray_pool import RayPool
 
     cluster = Cluster(True, head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE})
     leaving, _staying = (cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2))

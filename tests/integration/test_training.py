@@ -11,13 +11,13 @@ from training_cases import IAP, TINY, iap, iap_here, outcome, run_here, tiny, to
 
 from iap.attention import Softmax
 from iap.evolution import STRATEGIES, OpenES
-from iap.experiments.config import config_from_json, config_to_json, fitted_to_env
-from iap.experiments.presets import PRESETS, for_env, with_parts
-from iap.experiments.run_directory import RunDirectory, RunError
-from iap.experiments.train import train
-from iap.policies import Rank, TwoLevel
-from iap.policies.files import load, save
-from iap.rollouts import EnvSpec, InlinePool
+from iap.policies import Hierarchy, Rank
+from iap.policies.serialization import load, save
+from iap.rollouts import EnvConfig, InlinePool
+from iap.training.config import config_from_json, config_to_json, fitted_to_env
+from iap.training.loop import train
+from iap.training.presets.registry import PRESETS, for_env, with_parts
+from iap.training.run_directory import RunDirectory, RunError
 
 
 @pytest.fixture(scope="module")
@@ -83,16 +83,16 @@ def test_every_strategy_trains_and_resumes(tmp_path, strategy):
     assert [row["iteration"] for row in run.read_metrics()] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("vision", ["rank", "trans", "cnn", "blind"])
-def test_every_vision_trains_in_any_environment(tmp_path, vision):
-    config = with_parts(for_env(EnvSpec.of("iap/Seek-v0")), vision=vision, controller="lstm")
+@pytest.mark.parametrize("encoder", ["rank", "trans", "cnn", "blind"])
+def test_every_vision_trains_in_any_environment(tmp_path, encoder):
+    config = with_parts(for_env(EnvConfig.of("iap/Seek-v0")), encoder=encoder, controller="lstm")
     config = replace(config, strategy=OpenES(population=2), iterations=1, episodes=1, max_steps=5, evaluate_episodes=1)
     run = run_here(fitted_to_env(config), tmp_path / "run")
     assert run.policy_file("best").exists()
 
 
 def test_screening_is_a_baseline_of_its_own_and_evolution_goes_on_from_it(tmp_path):
-    run = run_here(tiny(screen=15), tmp_path / "run")
+    run = run_here(tiny(random_search=15), tmp_path / "run")
     row = run.read_metrics()[0]
     screened = load(run.policy_file("screened"))
     facts = screened.facts["screened"]
@@ -109,10 +109,10 @@ def test_screening_is_a_baseline_of_its_own_and_evolution_goes_on_from_it(tmp_pa
 
 
 def test_statistics_that_are_kept_stay_those_of_the_policy_that_evolution_started_from(tmp_path):
-    runs = {keep: run_here(tiny(screen=8, keep_statistics=keep), tmp_path / str(keep)) for keep in (True, False)}
+    runs = {top_k: run_here(tiny(random_search=8, freeze_normaliser=top_k), tmp_path / str(top_k)) for keep in (True, False)}
 
-    def rows_seen(keep: bool, which: str) -> int:
-        normaliser = load(runs[keep].policy_file(which)).normaliser
+    def rows_seen(top_k: bool, which: str) -> int:
+        normaliser = load(runs[top_k].policy_file(which)).normaliser
         assert normaliser is not None
         return normaliser.count
 
@@ -121,7 +121,7 @@ def test_statistics_that_are_kept_stay_those_of_the_policy_that_evolution_starte
 
 
 def test_a_run_killed_after_screening_does_not_screen_again(tmp_path):
-    config = tiny(screen=8)
+    config = tiny(random_search=8)
     whole = outcome(run_here(config, tmp_path / "whole"))
     run = RunDirectory.create(tmp_path / "run", config)
     with InlinePool(config.job) as pool:
@@ -134,7 +134,7 @@ def test_a_run_killed_after_screening_does_not_screen_again(tmp_path):
 
 
 def test_screening_tells_how_far_it_is(tmp_path):
-    config = tiny(screen=13, iterations=1)
+    config = tiny(random_search=13, iterations=1)
     run = RunDirectory.create(tmp_path / "run", config)
     done = []
     with InlinePool(config.job) as pool:
@@ -156,20 +156,20 @@ def test_evolution_starts_from_a_policy_of_the_same_shapes(tmp_path):
 
 
 def test_a_policy_of_other_shapes_cannot_be_started_from(tmp_path):
-    words = ["train", "seek", "--policy.vision.d", 3, "--from", "zoo:seek", "--out", tmp_path / "run"]
-    assert "zoo:seek cannot be started from, its shapes differ in vision key.weight" in told(iap_here(*words, code=1))
+    words = ["train", "seek", "--policy.encoder.d", 3, "--from", "zoo:seek", "--out", tmp_path / "run"]
+    assert "zoo:seek cannot be started from, its shapes differ in encoder key.weight" in told(iap_here(*words, code=1))
     assert not (tmp_path / "run").exists()
 
 
 def test_levels_kernels_and_patches_are_chosen_on_the_command_line(tmp_path):
-    words = ["train", "seek", "--strategy", "open-es", "--level", "two", "--policy.level.latent", 3]
-    words += ["--kernel", "favor++", "--policy.vision.kernel.projections", 8]
-    words += ["--policy.vision.patch", 1, "--policy.vision.stride", 1]
+    words = ["train", "seek", "--strategy", "open-es", "--level", "two", "--policy.hierarchy.latent_size", 3]
+    words += ["--kernel", "favor++", "--policy.encoder.kernel.projections", 8]
+    words += ["--policy.encoder.patch", 1, "--policy.encoder.stride", 1]
     iap_here(*words, *TINY, "--out", tmp_path / "run", "--pool", "inline")
     spec = load(tmp_path / "run" / "last.policy").spec
-    assert spec.level == TwoLevel(latent=3)
-    assert isinstance(spec.vision, Rank)
-    assert (spec.vision.patch, spec.vision.kernel) == (1, Softmax("favor++", projections=8))
+    assert spec.hierarchy == Hierarchy(latent_size=3)
+    assert isinstance(spec.encoder, Rank)
+    assert (spec.encoder.patch, spec.encoder.kernel) == (1, Softmax("favor++", projections=8))
 
 
 def test_what_the_environment_decides_is_no_option():
@@ -223,14 +223,14 @@ def test_train_then_evaluate_then_watch(tmp_path):
         (["train", "walk"], "there is no preset 'walk'"),
         (["train", "seek", "--env", "CartPole-v1"], "not both"),
         (["train", "--env", "Nowhere-v0"], "there is no environment 'Nowhere-v0'"),
-        (["train", "seek", "--vision", "eagle"], "vision must be one of"),
+        (["train", "seek", "--encoder", "eagle"], "encoder must be one of"),
         (["train", "seek", "--env-option", "size"], "must be KEY=VALUE"),
         (["train", "seek", "--env-option", "colour=3"], "iap/Seek-v0 has no option colour"),
         (["train", "cheetah-run", "--env-option", "task=walker-run"], "iap/cheetah-run-v0 decides task itself"),
         (["train", "seek", "--level", "three"], "level must be one of one, two, two-mlp, not 'three'"),
-        (["train", "seek", "--vision", "blind", "--kernel", "relu"], "kernel is of attention, and Blind has none"),
+        (["train", "seek", "--encoder", "blind", "--kernel", "relu"], "kernel is of attention, and Blind has none"),
         (["train", "seek", "--from", "zoo:seek", "--screen", "4"], "three ways to begin"),
-        (["train", "seek", "--keep-statistics"], "keep_statistics must be False without screen, teach or start_from"),
+        (["train", "seek", "--keep-statistics"], "freeze_normaliser must be False without screen, teach or warm_start"),
         (["train", "--resume", "nowhere"], "holds no run"),
         (["eval", "nowhere.policy"], "nowhere.policy"),
         (["eval", "zoo:nothing"], "there is no 'nothing' in the zoo"),

@@ -10,12 +10,12 @@ from typing import Any
 
 from iap.cli import main
 from iap.evolution import OpenES
-from iap.experiments.config import TrainConfig, fitted_to_env
-from iap.experiments.presets import preset
-from iap.experiments.run_directory import RunDirectory
-from iap.experiments.train import train
-from iap.policies.files import load
+from iap.policies.serialization import load
 from iap.rollouts import InlinePool
+from iap.training.config import TrainConfig, fitted_to_env
+from iap.training.loop import train
+from iap.training.presets.registry import preset
+from iap.training.run_directory import RunDirectory
 
 IAP = [sys.executable, "-c", "from iap.cli import main; main()"]
 TINY = ["--strategy.population", "6", "--iterations", "4", "--episodes", "2", "--max-steps", "8"]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iap.locomotion.gait import TROT, WALK, FootState, Gait
-from iap.locomotion.gait_loops import foot_states
+from iap.locomotion.gait_kernels import foot_states
 
 LOST, STANCE, SWING, EARLY = FootState.LOST, FootState.STANCE, FootState.SWING, FootState.EARLY
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from iap.locomotion import body_loops, plan_loops, walker_loops
+from iap.locomotion import body_kernels, plan_kernels, walker_kernels
 from iap.locomotion.gait import FootState
 from iap.locomotion.mpc import QPError
 from iap.locomotion.quadruped import LAIKAGO
@@ -40,7 +40,7 @@ def test_a_measured_orientation_is_the_rotation_of_its_angles(angles):
     np.testing.assert_allclose(motion.turning_rad_s, turned.apply(rates))
     np.testing.assert_allclose(motion.roll_pitch, angles[:2], atol=1e-12)
     level = Rotation.from_euler("z", angles[2]).as_matrix()
-    np.testing.assert_allclose(body_loops.heading_of(motion.rotation), level, atol=1e-12)
+    np.testing.assert_allclose(body_kernels.heading_of(motion.rotation), level, atol=1e-12)
 
 
 def test_standing_legs_give_torques_that_bear_the_weight():
@@ -95,7 +95,7 @@ def test_a_foot_that_lost_the_ground_reaches_down_for_it_and_no_farther_than_it_
     np.testing.assert_allclose(goal, walker.landings_m[0] - [0, 0, 0.3 * 0.005], atol=1e-9)
     lost_s = np.full(4, 10.0)
     swings = (walker.landings_m, walker.landings_m, np.zeros(4))
-    goals = walker_loops._foot_goals(walker.states, np.full(4, -1.0), walker.toes_m, swings, lost_s, False)
+    goals = walker_kernels._foot_goals(walker.states, np.full(4, -1.0), walker.toes_m, swings, lost_s, False)
     np.testing.assert_allclose(goals[0], walker.landings_m[0] - [0, 0, 0.1])
 
 
@@ -104,16 +104,16 @@ def test_on_stairs_a_foot_that_lost_the_ground_goes_on_from_where_its_swing_ende
     swings = (np.zeros((4, 3)), np.tile(landing, (4, 1)), np.full(4, 0.07))
     toes, lifts_first = np.zeros((4, 3)), True
     arrived, lost = (np.full(4, int(state)) for state in (FootState.SWING, FootState.LOST))
-    end = walker_loops._foot_goals(arrived, np.ones(4), toes, swings, np.zeros(4), lifts_first)
-    after = walker_loops._foot_goals(lost, np.full(4, -1.0), toes, swings, np.full(4, 0.1), lifts_first)
+    end = walker_kernels._foot_goals(arrived, np.ones(4), toes, swings, np.zeros(4), lifts_first)
+    after = walker_kernels._foot_goals(lost, np.full(4, -1.0), toes, swings, np.full(4, 0.1), lifts_first)
     np.testing.assert_allclose(end - after, np.tile([0, 0, 0.3 * 0.1], (4, 1)), atol=1e-12)
 
 
 def test_the_ground_is_the_slope_through_the_feet():
-    heading = body_loops.heading_of(Rotation.from_euler("z", 0.7).as_matrix())
+    heading = body_kernels.heading_of(Rotation.from_euler("z", 0.7).as_matrix())
     position = np.array([3.0, 2.0, 1.0])
     feet = np.array([(x, y, 0.5 * x - 0.45) for x in (0.25, -0.19) for y in (-0.1, 0.1)]) @ heading.T + position
-    slope, ground = body_loops.ground_below(feet, position, heading)
+    slope, ground = body_kernels.ground_below(feet, position, heading)
     assert slope == pytest.approx(0.5)
     assert ground == pytest.approx(position[2] - 0.45)
 
@@ -121,7 +121,7 @@ def test_the_ground_is_the_slope_through_the_feet():
 def test_feet_that_landed_early_push_until_their_stance_begins():
     contacts = np.zeros((6, 4), bool)
     contacts[3:, :2] = True
-    plan_loops.correct_contacts(
+    plan_kernels.correct_contacts(
         contacts, np.array([FootState.EARLY, FootState.SWING, FootState.STANCE, FootState.LOST])
     )
     assert contacts.T.astype(int).tolist() == [

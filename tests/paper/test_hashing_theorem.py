@@ -5,7 +5,7 @@ import pytest
 
 from iap.attention import Softmax, featurise, pool_queries, rank_scores, top
 from iap.attention.bounds import bits_for_hashing, hashing_error
-from iap.attention.search import HashLookup
+from iap.attention.search.database import HashLookup
 
 PATCHES, D, EPSILON, P = 200, 4, 0.2, 0.1
 DRAWS = 300  # of G: a failure rate of 0.1 shows as 0.1 ± 0.017
@@ -22,21 +22,21 @@ def true_angles(pooled, keys):
     return 2 * np.arctan2(np.linalg.norm(k - z, axis=-1), np.linalg.norm(k + z, axis=-1))
 
 
-def sets_that_agree(kernel, keep):
+def sets_that_agree(kernel, top_k):
     """How often the largest scores belong to the smallest angles, of 20 draws."""
     agree = 0
     for seed in range(20):
         queries, keys = features_of(kernel, seed=seed)
-        by_score = top(rank_scores(queries, keys).values, keep)
-        by_angle = top(-true_angles(pool_queries(queries), keys), keep)
+        by_score = top(rank_scores(queries, keys).values, top_k)
+        by_angle = top(-true_angles(pool_queries(queries), keys), top_k)
         agree += set(by_score.tolist()) == set(by_angle.tolist())
     return agree
 
 
 @pytest.mark.parametrize("projections", [1, 15, 64])
-@pytest.mark.parametrize("keep", [1, 10, 100])
-def test_lemma_the_largest_scores_belong_to_the_smallest_angles(projections, keep):
-    assert sets_that_agree(Softmax("trigonometric", projections, normalised=True), keep) == 20
+@pytest.mark.parametrize("top_k", [1, 10, 100])
+def test_lemma_the_largest_scores_belong_to_the_smallest_angles(projections, top_k):
+    assert sets_that_agree(Softmax("trigonometric", projections, normalised=True), top_k) == 20
 
 
 def test_lemma_needs_keys_of_one_length():

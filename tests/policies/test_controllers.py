@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from policy_cases import observations, some_policy
 
-from iap.policies import LSTM, MLP, Blind, Linear, MultiRank, PolicySpec, Products, TwoLevel
+from iap.policies import LSTM, MLP, Blind, Hierarchy, Linear, MultiHeadRank, PolicyConfig, Quadratic
 from iap.policies.trees import LayersParams, LSTMParams
 
 
-def spec_of(controller: Linear | MLP | LSTM | Products) -> PolicySpec:
-    return PolicySpec((8, 8, 3), sensors=5, actions=3, vision=Blind(), controller=controller)
+def spec_of(controller: Linear | MLP | LSTM | Quadratic) -> PolicyConfig:
+    return PolicyConfig((8, 8, 3), sensors=5, actions=3, encoder=Blind(), controller=controller)
 
 
 def test_the_lstm_is_pytorchs():
@@ -67,7 +67,7 @@ def test_a_linear_controller_is_one_layer_then_tanh():
 
 
 def test_a_policy_without_image_and_sensors_still_acts():
-    policy = some_policy(PolicySpec((8, 8, 3), 0, 2, vision=Blind()))
+    policy = some_policy(PolicyConfig((8, 8, 3), 0, 2, encoder=Blind()))
     action, _, _ = policy.act(policy.begin(), {"image": None, "sensors": np.zeros(0, np.float32)})
     assert action.shape == (2,)
 
@@ -76,9 +76,9 @@ def with_products(x):
     return np.concatenate([x, [x[i] * x[j] for i in range(len(x)) for j in range(i, len(x))]])
 
 
-@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize("frame_difference", [False, True])
 def test_a_layer_with_products_acts_on_the_numbers_and_on_how_they_have_changed(changes):
-    spec = spec_of(Products(changes))
+    spec = spec_of(Quadratic(changes))
     policy = some_policy(spec)
     assert isinstance(policy.params.controller, LayersParams)
     [layer] = policy.params.controller.layers
@@ -92,8 +92,8 @@ def test_a_layer_with_products_acts_on_the_numbers_and_on_how_they_have_changed(
 
 
 def test_a_low_level_with_changes_knows_how_the_command_has_changed():
-    level = TwoLevel(latent=2, longest_hold=1, low=Products(changes=True))
-    spec = PolicySpec((8, 8, 3), sensors=0, actions=2, vision=MultiRank(keep=2), level=level)
+    level = Hierarchy(latent_size=2, max_command_steps=1, low=Quadratic(changes=True))
+    spec = PolicyConfig((8, 8, 3), sensors=0, actions=2, encoder=MultiHeadRank(top_k=2), hierarchy=level)
     policy = some_policy(spec)
     assert isinstance(policy.params.low, LayersParams)
     [layer] = policy.params.low.layers
@@ -105,12 +105,12 @@ def test_a_low_level_with_changes_knows_how_the_command_has_changed():
         np.testing.assert_allclose(action, np.tanh(layer.weight @ numbers + layer.bias), atol=1e-5)
         last = state.latent
     with pytest.raises(ValueError, match="controller must have no memory above a low level"):
-        PolicySpec((8, 8, 3), sensors=0, actions=2, vision=MultiRank(keep=2), controller=LSTM(3), level=level)
+        PolicyConfig((8, 8, 3), sensors=0, actions=2, encoder=MultiHeadRank(top_k=2), controller=LSTM(3), hierarchy=level)
 
 
 def test_a_low_level_that_is_an_lstm_remembers_below_a_high_one_that_does_not():
-    level = TwoLevel(latent=2, longest_hold=3, low=LSTM(4))
-    spec = PolicySpec((8, 8, 3), sensors=0, actions=2, vision=MultiRank(keep=2), level=level)
+    level = Hierarchy(latent_size=2, max_command_steps=3, low=LSTM(4))
+    spec = PolicyConfig((8, 8, 3), sensors=0, actions=2, encoder=MultiHeadRank(top_k=2), hierarchy=level)
     policy, memories = some_policy(spec), []
     state = policy.begin()
     assert state.hidden.shape == (2, 4)

@@ -6,18 +6,18 @@ from policy_cases import specs
 from iap.policies import (
     CNN,
     LSTM,
+    AttentionAgent,
     Blind,
-    ExactRank,
-    PolicySpec,
+    Hierarchy,
+    PolicyConfig,
     Rank,
-    TwoLevel,
     blind_baseline,
     blocks,
     cnn_baseline,
     describe,
 )
 
-COURSE = PolicySpec((32, 32, 3), sensors=30, actions=20, vision=Rank(patch=1, stride=1, d=4, keep=10), level=TwoLevel())
+COURSE = PolicyConfig((32, 32, 3), sensors=30, actions=20, encoder=Rank(patch=1, stride=1, d=4, top_k=10), hierarchy=Hierarchy())
 
 
 @given(specs())
@@ -29,19 +29,19 @@ def test_the_parts_add_up_to_theta(spec):
 
 
 def test_attention_agent_is_described_as_published():
-    spec = PolicySpec((96, 96, 3), 0, 3, vision=ExactRank(), controller=LSTM(16))
+    spec = PolicyConfig((96, 96, 3), 0, 3, encoder=AttentionAgent(), controller=LSTM(16))
     described = describe(spec)
-    assert described.parts == {"vision": 1184, "controller": 2432 + 51}
-    assert described.rows[1] == ("vision", "query.weight", (4, 147), 588)
+    assert described.parts == {"encoder": 1184, "controller": 2432 + 51}
+    assert described.rows[1] == ("encoder", "query.weight", (4, 147), 588)
 
 
 def test_the_vision_of_the_cnn_baseline_is_more_than_8_4_times_as_large():
     baseline = cnn_baseline(COURSE)
-    assert describe(baseline).parts["vision"] >= 8.4 * describe(COURSE).parts["vision"]
+    assert describe(baseline).parts["encoder"] >= 8.4 * describe(COURSE).parts["encoder"]
     assert describe(baseline).total >= 8.4 * describe(COURSE).total
 
 
 @given(specs())
 def test_baselines_are_the_same_policy_with_other_eyes(spec):
-    for baseline, vision in ((cnn_baseline(spec), CNN()), (blind_baseline(spec), Blind())):
-        assert baseline == replace(spec, vision=vision, keys_every=1)
+    for baseline, encoder in ((cnn_baseline(spec), CNN()), (blind_baseline(spec), Blind())):
+        assert baseline == replace(spec, encoder=encoder, keys_every=1)

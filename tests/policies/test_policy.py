@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from policy_cases import observations, some_policy, specs
 
 from iap.policies import (
-    ExactRank,
+    AttentionAgent,
+    Hierarchy,
     Normaliser,
     Policy,
-    PolicySpec,
+    PolicyConfig,
     Rank,
     State,
-    TwoLevel,
     blind_baseline,
     cnn_baseline,
 )
 
-SPEC = PolicySpec((8, 8, 3), sensors=2, actions=2, vision=Rank(patch=2, stride=2, keep=3))
+SPEC = PolicyConfig((8, 8, 3), sensors=2, actions=2, encoder=Rank(patch=2, stride=2, top_k=3))
 
 
 def same(a: State, b: State) -> bool:
@@ -53,7 +53,7 @@ def test_actions_are_float32_within_one_and_inputs_as_long_as_told(spec, seed):
     state = policy.begin()
     assert policy.inputs_size == spec.inputs_size
     for seen in observations(spec, 3, seed):
-        looking = policy.wants_image(state)
+        looking = policy.needs_image(state)
         action, state, attention = policy.act(state, seen)
         assert action.shape == (spec.actions,)
         assert action.dtype == state.inputs.dtype == np.float32
@@ -67,18 +67,18 @@ def test_an_image_that_is_not_wanted_may_be_missing(spec, seed):
     policy = some_policy(spec, seed)
     with_all, with_wanted = policy.begin(), policy.begin()
     for seen in observations(spec, 6, seed):
-        wanted = seen if policy.wants_image(with_wanted) else seen | {"image": None}
+        wanted = seen if policy.needs_image(with_wanted) else seen | {"image": None}
         action, with_all, _ = policy.act(with_all, seen)
         same_action, with_wanted, _ = policy.act(with_wanted, wanted)
         assert np.array_equal(action, same_action)
 
 
 def test_the_image_is_looked_at_every_so_many_steps_and_sensors_at_each():
-    spec = replace(SPEC, look_every=3)
+    spec = replace(SPEC, image_every=3)
     policy = some_policy(spec)
     state, looked = policy.begin(), []
     for seen in observations(spec, 8):
-        looked.append(policy.wants_image(state))
+        looked.append(policy.needs_image(state))
         before = state
         _, state, attention = policy.act(state, seen)
         assert (attention is not None) == looked[-1]
@@ -87,14 +87,14 @@ def test_the_image_is_looked_at_every_so_many_steps_and_sensors_at_each():
     assert looked == [True, False, False] * 2 + [True, False]
 
 
-@pytest.mark.parametrize("look_every", [1, 2])
-def test_frames_are_the_newest_readout_then_its_differences_to_those_before(look_every):
-    spec = replace(SPEC, frames=3, look_every=look_every)
-    policy, single = some_policy(spec), replace(SPEC, look_every=look_every)
-    reader = Policy(single, replace(some_policy(single).params, vision=policy.params.vision))
+@pytest.mark.parametrize("image_every", [1, 2])
+def test_frames_are_the_newest_readout_then_its_differences_to_those_before(image_every):
+    spec = replace(SPEC, frames=3, image_every=image_every)
+    policy, single = some_policy(spec), replace(SPEC, image_every=image_every)
+    reader = Policy(single, replace(some_policy(single).params, encoder=policy.params.encoder))
     state, plain, readouts = policy.begin(), reader.begin(), []
     for seen in observations(spec, 7):
-        looking = policy.wants_image(state)
+        looking = policy.needs_image(state)
         _, state, _ = policy.act(state, seen)
         _, plain, _ = reader.act(plain, seen)
         if looking:
@@ -123,10 +123,10 @@ def test_a_policy_that_does_not_normalise_ignores_the_statistics():
     assert np.array_equal(plain.act(plain.begin(), seen)[0], given_one.act(given_one.begin(), seen)[0])
 
 
-@pytest.mark.parametrize("vision", [SPEC.vision, cnn_baseline(SPEC).vision, ExactRank(3, 2, keep=2)])
-def test_bytes_and_the_same_image_as_floats_give_the_same_action(vision):
-    centre = 0 if isinstance(vision, ExactRank) else 0.5
-    policy = some_policy(replace(SPEC, vision=vision))
+@pytest.mark.parametrize("encoder", [SPEC.encoder, cnn_baseline(SPEC).encoder, AttentionAgent(3, 2, top_k=2)])
+def test_bytes_and_the_same_image_as_floats_give_the_same_action(encoder):
+    centre = 0 if isinstance(encoder, AttentionAgent) else 0.5
+    policy = some_policy(replace(SPEC, encoder=encoder))
     (seen,) = observations(SPEC, 1)
     wanted, _, _ = policy.act(policy.begin(), seen)
     for dtype in (np.float32, np.float64):
@@ -164,7 +164,7 @@ def test_an_observation_that_does_not_fit_is_refused(change, error, message):
 def test_a_normaliser_or_parameters_of_another_policy_are_refused():
     with pytest.raises(ValueError, match="normaliser has 3 numbers, but inputs have 8"):
         some_policy(SPEC, 0, Normaliser.none(3))
-    for other in (cnn_baseline(SPEC), replace(SPEC, level=TwoLevel()), replace(SPEC, actions=1)):
+    for other in (cnn_baseline(SPEC), replace(SPEC, hierarchy=Hierarchy()), replace(SPEC, actions=1)):
         with pytest.raises(ValueError, match="params must be arrays of shapes"):
             Policy(SPEC, some_policy(other).params)
         with pytest.raises(ValueError, match="params must be arrays of shapes"):
@@ -177,7 +177,7 @@ def test_a_blind_policy_never_wants_the_image():
     policy = some_policy(blind_baseline(SPEC))
     state = policy.begin()
     for seen in observations(SPEC, 3):
-        assert not policy.wants_image(state)
+        assert not policy.needs_image(state)
         _, state, attention = policy.act(state, {"sensors": seen["sensors"]})
         assert attention is None
 
@@ -186,8 +186,8 @@ def test_acting_imports_neither_jax_nor_torch():
     program = """
 import sys, numpy as np
 from iap.policies import *
-spec = PolicySpec((16, 16, 3), 1, 2)
-policies = [spec, cnn_baseline(spec), PolicySpec((16, 16, 3), 1, 2, Trans(), LSTM()), blind_baseline(spec)]
+spec = PolicyConfig((16, 16, 3), 1, 2)
+policies = [spec, cnn_baseline(spec), PolicyConfig((16, 16, 3), 1, 2, Trans(), LSTM()), blind_baseline(spec)]
 for spec in policies:
     policy = Policy(spec, init(spec, 0))
     policy.act(policy.begin(), {"image": np.zeros((16, 16, 3), np.uint8), "sensors": np.zeros(1)})

@@ -8,10 +8,10 @@ from hypothesis import given
 from policy_cases import specs
 
 from iap.attention import Positions, Softmax
-from iap.attention.search import HashLookup
-from iap.policies import CNN, LSTM, MLP, Blind, ExactRank, PolicySpec, Rank, Trans, TwoLevel, from_json, to_json
+from iap.attention.search.database import HashLookup
+from iap.policies import CNN, LSTM, MLP, AttentionAgent, Blind, Hierarchy, PolicyConfig, Rank, Trans, from_json, to_json
 
-SPEC = PolicySpec((8, 8, 3), sensors=2, actions=2, vision=Rank(patch=2, stride=2, keep=3))
+SPEC = PolicyConfig((8, 8, 3), sensors=2, actions=2, encoder=Rank(patch=2, stride=2, top_k=3))
 
 
 @given(specs())
@@ -26,7 +26,7 @@ def test_a_spec_is_hashable_and_its_fields_can_be_replaced(spec):
 
 def test_fields_left_out_of_json_take_their_defaults():
     data = {"kind": "policy", "image_shape": [40, 40, 3], "sensors": 0, "actions": 1}
-    assert from_json(data) == PolicySpec((40, 40, 3), 0, 1)
+    assert from_json(data) == PolicyConfig((40, 40, 3), 0, 1)
 
 
 def test_parts_of_a_spec_have_json_of_their_own():
@@ -34,7 +34,7 @@ def test_parts_of_a_spec_have_json_of_their_own():
 
 
 def changed(path: str, value: object) -> dict[str, Any]:
-    data = to_json(replace(SPEC, vision=replace(SPEC.vision, kernel=Softmax()), level=TwoLevel()))
+    data = to_json(replace(SPEC, encoder=replace(SPEC.encoder, kernel=Softmax()), hierarchy=Hierarchy()))
     *parts, last = path.split(".")
     inner = data
     for part in parts:
@@ -55,16 +55,16 @@ def changed(path: str, value: object) -> dict[str, Any]:
         ("image_shape", [1 << 20, 1 << 20, 3], "image_shape must have at most"),
         ("image_shape", 8, "image_shape must be a list"),
         ("colour", 1, "no field colour"),
-        ("vision", None, "vision must be of kind rank"),
-        ("vision", {"kind": "linear"}, "vision must be of kind rank"),
-        ("vision", {"kind": ["rank"]}, "vision must be of kind rank"),
-        ("vision.kernel.projections", 1 << 40, "projections must be between"),
-        ("vision.kernel.features", "cosine", "features must be one of positive"),
-        ("vision.values", ["centres", "smell"], "values must be one of pixels"),
-        ("vision.values", "centres", "values must be a list"),
-        ("vision.positions.scale", 10**400, "scale must be float"),
-        ("vision.positions.scale", float("nan"), "scale must be float"),
-        ("vision.d", 10**9, "d must be between"),
+        ("encoder", None, "encoder must be of kind rank"),
+        ("encoder", {"kind": "linear"}, "encoder must be of kind rank"),
+        ("encoder", {"kind": ["rank"]}, "encoder must be of kind rank"),
+        ("encoder.kernel.projections", 1 << 40, "projections must be between"),
+        ("encoder.kernel.features", "cosine", "features must be one of positive"),
+        ("encoder.values", ["centres", "smell"], "values must be one of pixels"),
+        ("encoder.values", "centres", "values must be a list"),
+        ("encoder.positions.scale", 10**400, "scale must be float"),
+        ("encoder.positions.scale", float("nan"), "scale must be float"),
+        ("encoder.d", 10**9, "d must be between"),
         ("level.low", {"kind": "blind"}, "low must be of kind linear, mlp"),
         ("kind", "rank", "spec must be of kind policy"),
         ("kind", None, "spec must be of kind policy"),
@@ -92,7 +92,7 @@ def test_json_of_something_else_is_refused():
     [
         (lambda: Rank(patch=0), "patch must be at least 1, not 0"),
         (lambda: Rank(stride=0), "stride must be at least 1, not 0"),
-        (lambda: Rank(keep=0), "keep must be at least 1, not 0"),
+        (lambda: Rank(top_k=0), "keep must be at least 1, not 0"),
         (lambda: Rank(order="random"), "order must be one of score, image, pooled, not 'random'"),  # pyright: ignore
         (lambda: Rank(select="all"), "select must be one of top, sample, not 'all'"),  # pyright: ignore
         (lambda: Rank(values=()), "values must be a tuple"),
@@ -101,7 +101,7 @@ def test_json_of_something_else_is_refused():
         (lambda: Rank(masked=True, order="pooled"), 'order must be "image" with masked'),
         (lambda: Rank(order="pooled", values=("pixels",)), 'values must be .* with order="pooled"'),
         (lambda: Rank(select="sample", kernel=Softmax("trigonometric")), "trigonometric"),
-        (lambda: ExactRank(scale_by="l"), "scale_by must be one of input, d, not 'l'"),  # pyright: ignore
+        (lambda: AttentionAgent(scale_by="l"), "scale_by must be one of input, d, not 'l'"),  # pyright: ignore
         (lambda: Trans(rows=0), "rows must be at least 1"),
         (lambda: CNN(()), "layers must be a tuple"),
         (lambda: CNN(((1, 2),)), "layers must hold"),  # pyright: ignore
@@ -109,19 +109,19 @@ def test_json_of_something_else_is_refused():
         (lambda: MLP(()), "hidden must be a tuple"),
         (lambda: MLP((4, 0)), "hidden must be at least 1"),
         (lambda: LSTM(0), "units must be at least 1"),
-        (lambda: TwoLevel(latent=0), "latent must be at least 1"),
-        (lambda: TwoLevel(longest_hold=0), "longest_hold must be at least 1"),
-        (lambda: TwoLevel(gain=0.0), "gain must be positive and finite, not 0.0"),
-        (lambda: TwoLevel(gain=float("nan")), "gain must be positive and finite, not nan"),
+        (lambda: Hierarchy(latent_size=0), "latent must be at least 1"),
+        (lambda: Hierarchy(max_command_steps=0), "max_command_steps must be at least 1"),
+        (lambda: Hierarchy(gain=0.0), "gain must be positive and finite, not 0.0"),
+        (lambda: Hierarchy(gain=float("nan")), "gain must be positive and finite, not nan"),
         (lambda: replace(SPEC, actions=0), "actions must be at least 1"),
         (lambda: replace(SPEC, frames=0), "frames must be at least 1"),
         (lambda: replace(SPEC, image_shape=(8, 8)), "image_shape must be"),
-        (lambda: replace(SPEC, vision=Rank(keep=5)), "keep must be between 1 and 4 .*, not 5"),
-        (lambda: replace(SPEC, vision=Rank(patch=9)), "patch must be between 1 and 8"),
-        (lambda: replace(SPEC, vision=ExactRank(keep=2)), "keep must be between 1 and 1"),
-        (lambda: replace(SPEC, vision=CNN(((1, 9, 1),))), "size of layers must be between 1 and 8"),
-        (lambda: replace(SPEC, vision=Trans(), keys_every=2), "keys_every must be 1"),
-        (lambda: replace(SPEC, look_every=2, level=TwoLevel()), "look_every must be 1"),
+        (lambda: replace(SPEC, encoder=Rank(top_k=5)), "keep must be between 1 and 4 .*, not 5"),
+        (lambda: replace(SPEC, encoder=Rank(patch=9)), "patch must be between 1 and 8"),
+        (lambda: replace(SPEC, encoder=AttentionAgent(top_k=2)), "keep must be between 1 and 1"),
+        (lambda: replace(SPEC, encoder=CNN(((1, 9, 1),))), "size of layers must be between 1 and 8"),
+        (lambda: replace(SPEC, encoder=Trans(), keys_every=2), "keys_every must be 1"),
+        (lambda: replace(SPEC, image_every=2, hierarchy=Hierarchy()), "image_every must be 1"),
     ],
 )
 def test_what_cannot_work_is_refused_at_once(make, message):
@@ -136,10 +136,10 @@ def test_what_cannot_work_is_refused_at_once(make, message):
         (lambda: Rank(positions=None), "positions must be Positions"),  # pyright: ignore
         (lambda: Rank(masked=1), "masked must be bool"),  # pyright: ignore
         (lambda: Rank(patch=2.0), "patch must be a whole number"),  # pyright: ignore
-        (lambda: replace(SPEC, vision=Positions()), "vision must be Rank"),
+        (lambda: replace(SPEC, encoder=Positions()), "encoder must be Rank"),
         (lambda: replace(SPEC, controller=Blind()), "controller must be Linear"),
-        (lambda: replace(SPEC, level=Blind()), "level must be TwoLevel, None"),
-        (lambda: TwoLevel(low=Blind()), "low must be Linear, MLP"),  # pyright: ignore
+        (lambda: replace(SPEC, level=Blind()), "level must be Hierarchy, None"),
+        (lambda: Hierarchy(low=Blind()), "low must be Linear, MLP"),  # pyright: ignore
     ],
 )
 def test_what_is_of_the_wrong_type_is_refused_at_once(make, message):

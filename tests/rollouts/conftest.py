@@ -10,14 +10,14 @@ from iap.rollouts import InlinePool
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from rollout_cases import SEEDS, bits, job_of, thetas_of
+from rollout_cases import SEEDS, bits, policy_job, thetas_of
 
 
 @pytest.fixture(scope="session")
 def truth():
     """What comes out of the environment where nothing goes wrong, to the last bit."""
-    with InlinePool(job_of()) as pool:
-        return bits(pool.evaluate(thetas_of(job_of()), SEEDS))
+    with InlinePool(policy_job()) as pool:
+        return bits(pool.evaluate(thetas_of(policy_job()), SEEDS))
 
 
 @pytest.fixture(scope="module")

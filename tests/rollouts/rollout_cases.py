@@ -12,23 +12,23 @@ import numpy as np
 import psutil
 from hazards import ACTIONS, SENSORS, SIDE
 
-from iap.policies import MLP, Blind, Normaliser, PolicySpec, Rank, blocks
-from iap.rollouts import EnvSpec, Episode, Job
+from iap.policies import MLP, Blind, Normaliser, PolicyConfig, Rank, blocks
+from iap.rollouts import EnvConfig, Episode, Job
 
-VISION = Rank(patch=2, stride=2, keep=3)
+VISION = Rank(patch=2, stride=2, top_k=3)
 SEEDS = [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
-def spec_of(**options: Any) -> PolicySpec:
-    return PolicySpec(
-        **{"image_shape": (SIDE, SIDE, 1), "sensors": SENSORS, "actions": ACTIONS, "vision": VISION} | options
+def spec_of(**options: Any) -> PolicyConfig:
+    return PolicyConfig(
+        **{"image_shape": (SIDE, SIDE, 1), "sensors": SENSORS, "actions": ACTIONS, "encoder": VISION} | options
     )
 
 
-def job_of(troubles: Mapping[int, str] | None = None, marks: Path | str = "", **options: Any) -> Job:
+def policy_job(troubles: Mapping[int, str] | None = None, marks: Path | str = "", **options: Any) -> Job:
     """Blind, and so quickly started; the troubles are those of the environment."""
-    env = EnvSpec.of("hazards:Hazard-v0", troubles=tuple((troubles or {}).items()), marks=str(marks), **options)
-    return Job(env, spec_of(vision=Blind(), controller=MLP((4,))))
+    env = EnvConfig.of("hazards:Hazard-v0", troubles=tuple((troubles or {}).items()), marks=str(marks), **options)
+    return Job(env, spec_of(encoder=Blind(), controller=MLP((4,))))
 
 
 def thetas_of(job: Job, count: int = len(SEEDS)) -> np.ndarray:

@@ -90,9 +90,9 @@ def test_a_plot_of_nothing_is_refused():
 
 def test_a_heat_map_can_be_read_in_every_cell_and_says_where_nothing_is_known():
     values = {(1, 10): 0.0, (1, 20): 4.0, (2, 10): 2.0, (2, 20): None}
-    rows = [{"patch": patch, "keep": keep, "return": value} for (patch, keep), value in values.items()]
-    rows.append({"patch": 2, "keep": 10, "return": 3.0})
-    axes = heat_map_figure(rows, "patch", "keep", "return", title="returns").axes[0]
+    rows = [{"patch": patch, "top_k": top_k, "return": value} for (patch, top_k), value in values.items()]
+    rows.append({"patch": 2, "top_k": 10, "return": 3.0})
+    axes = heat_map_figure(rows, "patch", "top_k", "return", title="returns").axes[0]
     written = {text.get_position(): (text.get_text(), text.get_color()) for text in axes.texts}
     assert written == {
         (0, 0): ("0", "white"),  # dark
@@ -100,4 +100,4 @@ def test_a_heat_map_can_be_read_in_every_cell_and_says_where_nothing_is_known():
         (0, 1): ("4", "black"),  # bright
         (1, 1): ("none", "black"),
     }
-    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("returns", "patch", "keep")
+    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("returns", "patch", "top_k")

@@ -52,6 +52,6 @@ def parse(arguments: list[str]) -> Any:
         Command,
         args=arguments,
         prog="iap",
-        description="Tiny vision policies that look at every pixel.",
+        description="Tiny encoder policies that look at every pixel.",
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
     )

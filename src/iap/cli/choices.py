@@ -12,12 +12,12 @@ import tyro
 from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
 
 from iap.attention import ReLU, Softmax
-from iap.experiments.config import TrainConfig
-from iap.policies.specs import MLP, PolicySpec, TwoLevel
-from iap.rollouts import EnvSpec
+from iap.policies.specs import MLP, Hierarchy, PolicyConfig
+from iap.rollouts import EnvConfig
+from iap.training.config import TrainConfig
 
 KERNELS = {"relu": ReLU()} | {name: Softmax(name) for name in ("positive", "trigonometric", "hyperbolic", "favor++")}
-LEVELS = {"one": None, "two": TwoLevel(), "two-mlp": TwoLevel(low=MLP())}
+LEVELS = {"one": None, "two": Hierarchy(), "two-mlp": Hierarchy(low=MLP())}
 
 
 @dataclass(frozen=True)
@@ -31,24 +31,24 @@ class Train:
         preset: a preset's name.
         env: or any Gymnasium environment's id; "module:id" imports the module that registers it.
         env_option: KEY=VALUE for the environment; any number of them.
-        vision: rank, multi-rank, trans, exact-rank, cnn or blind.
+        encoder: rank, multi-rank, trans, exact-rank, cnn or blind.
         kernel: of the attention: relu, positive, trigonometric, hyperbolic or favor++.
         controller: linear, mlp, lstm or products.
         level: one; or two (a level that looks and commands, a linear one that acts), or two-mlp.
         strategy: open-es, ars, pgpe, cma-es or snes.
-        start_from: a policy to start from, of the same shapes: a file, a run's folder, or zoo:NAME.
+        warm_start: a policy to start from, of the same shapes: a file, a run's folder, or zoo:NAME.
         resume: a run's folder, to go on with.
     """
 
     preset: tyro.conf.Suppress[str] = ""
     env: str | None = None
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    vision: str | None = None
+    encoder: str | None = None
     kernel: str | None = None
     controller: str | None = None
     level: str | None = None
     strategy: str | None = None
-    start_from: Annotated[str | None, tyro.conf.arg(name="from")] = None
+    warm_start: Annotated[str | None, tyro.conf.arg(name="from")] = None
     resume: Path | None = None
     json = plot = None
 
@@ -59,31 +59,31 @@ class Train:
 
     def config(self) -> TrainConfig:
         """The run before its options are known."""
-        from iap.experiments.presets import for_env, preset, with_parts
+        from iap.training.presets.registry import for_env, preset, with_parts
 
         if self.preset and self.env is not None:
             raise ValueError(f"give a preset ({self.preset}) or --env ({self.env}), not both")
         if not self.preset and self.env is None:
             raise ValueError("say what to train: a preset's name, --env ID, or --resume DIR (see iap train --help)")
-        config = for_env(EnvSpec.of(self.env)) if self.env else preset(self.preset)
+        config = for_env(EnvConfig.of(self.env)) if self.env else preset(self.preset)
         options = dict(config.env.kwargs) | key_values(self.env_option)
-        config = replace(config, env=EnvSpec.of(config.env.id, **options), start_from=self.start_from)
-        config = with_parts(config, self.vision, self.controller, self.strategy)
+        config = replace(config, env=EnvConfig.of(config.env.id, **options), warm_start=self.warm_start)
+        config = with_parts(config, self.encoder, self.controller, self.strategy)
         return replace(config, policy=self._with_kernel_and_level(config.policy))
 
-    def _with_kernel_and_level(self, policy: PolicySpec) -> PolicySpec:
-        if self.level is not None:
-            policy = replace(policy, level=_named("level", self.level, LEVELS))
+    def _with_kernel_and_level(self, policy: PolicyConfig) -> PolicyConfig:
+        if self.hierarchy is not None:
+            policy = replace(policy, level=_named("level", self.hierarchy, LEVELS))
         if self.kernel is not None:
-            if not hasattr(policy.vision, "kernel"):
-                raise ValueError(f"kernel is of attention, and {type(policy.vision).__name__} has none")
+            if not hasattr(policy.encoder, "kernel"):
+                raise ValueError(f"kernel is of attention, and {type(policy.encoder).__name__} has none")
             kernel = _named("kernel", self.kernel, KERNELS)
-            policy = replace(policy, vision=replace(policy.vision, kernel=kernel))
+            policy = replace(policy, encoder=replace(policy.encoder, kernel=kernel))
         return policy
 
 
 # What the words above or the environment decide, and no option can.
-DECIDED = {TrainConfig: {"env", "start_from"}, PolicySpec: {"image_shape", "sensors", "actions"}}
+DECIDED = {TrainConfig: {"env", "warm_start"}, PolicyConfig: {"image_shape", "sensors", "actions"}}
 OPTIONS = ConstructorRegistry()
 
 

@@ -22,7 +22,7 @@ class Controls:
     policy: tyro.conf.Positional[str]
     """A policy file, a run's folder, or zoo:NAME."""
     blind: str | None = None
-    """A policy trained the same way without an image (iap train … --vision blind), to stand beside the others."""
+    """A policy trained the same way without an image (iap train … --encoder blind), to stand beside the others."""
     episodes: int = 100
     """Of each control, the same for all; the i-th has seed SEED + i."""
     seed: int = 0
@@ -36,18 +36,18 @@ class Controls:
 
     def run(self, console: Console) -> None:
         """Run all controls and show them in a table."""
-        from iap.experiments.controls import run_controls
-        from iap.experiments.evaluate import find_policy
-        from iap.experiments.reports import plain_table
+        from iap.cli.tables import plain_table
+        from iap.evaluation.ablations import run_ablations
+        from iap.evaluation.evaluate import locate_policy
 
-        policy, _ = find_policy(self.policy, env_options=key_values(self.env_option))
-        blind = None if self.blind is None else find_policy(self.blind, env_options=key_values(self.env_option))[0]
+        policy, _ = locate_policy(self.policy, env_options=key_values(self.env_option))
+        blind = None if self.blind is None else locate_policy(self.blind, env_options=key_values(self.env_option))[0]
         with console.status(f"{self.episodes} episodes of each control") as status:
 
             def report(row: dict[str, Any]) -> None:
                 status.update(f"{row['control']}: {row['mean']:.4g}; {self.episodes} episodes of the next")
 
-            rows = run_controls(policy, self.where.open, self.episodes, self.seed, blind, report)
+            rows = run_ablations(policy, self.where.open, self.episodes, self.seed, blind, report)
         shown = [{key: value for key, value in row.items() if key not in ("seed", "failed")} for row in rows]
         seeds = f"seeds {self.seed} to {self.seed + self.episodes - 1}"
         console.print(plain_table(shown, f"{policy.env_id}, {seeds}"))

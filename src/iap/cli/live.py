@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from iap.experiments.config import TrainConfig
-from iap.experiments.run_directory import Row, RunDirectory
+from iap.training.config import TrainConfig
+from iap.training.run_directory import Row, RunDirectory
 
 COLUMNS = ("iteration", "best", "mean", "held-out", "episodes/s", "time left")
 SHOWN = 12  # rows of the live table

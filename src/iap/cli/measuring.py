@@ -8,8 +8,8 @@ import tyro
 from rich.console import Console
 from rich.progress import track
 
+from iap.bench.attention import CASES, KERNELS, METHODS, Method, bench_attention
 from iap.cli.terminal import progress_bar, save
-from iap.experiments.bench_attention import CASES, KERNELS, METHODS, Method, bench_attention
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class BenchAttention:
 
     def run(self, console: Console) -> None:
         """Measure and report."""
-        from iap.experiments.reports import attention_table
+        from iap.cli.tables import attention_table
         from iap.viz.plots import plot_bench
 
         with progress_bar(console) as progress:
@@ -55,11 +55,11 @@ class BenchDatabase:
 
     def run(self, console: Console) -> None:
         """Measure and report."""
-        from iap.experiments.one_core import on_one_core
-        from iap.experiments.reports import plain_table
+        from iap.bench.one_core import on_one_core
+        from iap.cli.tables import plain_table
 
         with console.status("measuring the key database, about a minute"):
-            [rows] = on_one_core("iap.experiments.bench_database")
+            [rows] = on_one_core("iap.bench.database")
         console.print(plain_table(rows, "one step of cross-attention, from pooled queries to ten patches"))
         save(console, rows, self.json)
 
@@ -78,7 +78,7 @@ class BenchRollouts:
     """Another height and width of the image, if the environment has a choice."""
     patch: int = 4
     """Side of its patches."""
-    keep: int = 10
+    top_k: int = 10
     """How many are kept."""
     json: Path | None = None
     """Write the result here as JSON; - for standard output."""
@@ -86,11 +86,11 @@ class BenchRollouts:
 
     def run(self, console: Console) -> None:
         """Measure and report."""
-        from iap.experiments.bench_rollouts import bench_rollouts, with_patches
-        from iap.experiments.presets import preset
+        from iap.bench.rollouts import bench_rollouts, with_patches
+        from iap.training.presets.registry import preset
 
         with console.status("the bare environment, then one worker, then two: about four minutes"):
-            result = bench_rollouts(with_patches(preset(self.preset), self.size, self.patch, self.keep))
+            result = bench_rollouts(with_patches(preset(self.preset), self.size, self.patch, self.top_k))
         for name, speed in result["steps_per_second"].items():
             console.print(f"{name.replace('_', ' ')}: {speed:,.0f} steps a second", highlight=False)
         console.print(
@@ -113,8 +113,8 @@ class BenchFrames:
 
     def run(self, console: Console) -> None:
         """Measure and report."""
-        from iap.experiments.bench_frames import bench_frames
-        from iap.experiments.reports import plain_table
+        from iap.bench.frames import bench_frames
+        from iap.cli.tables import plain_table
 
         with console.status("frames of both, in turns: about a minute"):
             rows = bench_frames()
@@ -168,8 +168,8 @@ class Fidelity:
 
     def run(self, console: Console) -> None:
         """Measure and report."""
-        from iap.experiments.fidelity import fidelity
-        from iap.experiments.reports import plain_table
+        from iap.bench.fidelity import fidelity
+        from iap.cli.tables import plain_table
         from iap.viz.plots import plot_fidelity
 
         rows = fidelity(
@@ -200,7 +200,7 @@ class Doctor:
         """Check, one thing after the other."""
         from dataclasses import asdict
 
-        from iap.experiments.doctor import doctor, table
+        from iap.doctor.report import doctor, table
 
         with progress_bar(console) as progress:
             checks = doctor(progress=progress)

@@ -38,12 +38,12 @@ class Eval:
 
     def run(self, console: Console) -> None:
         """Run the episodes and tell the mean."""
-        from iap.experiments.attended import attended
-        from iap.experiments.evaluate import evaluate, find_policy, job_of
-        from iap.experiments.reports import plain_table
+        from iap.cli.tables import plain_table
+        from iap.evaluation.attention_statistics import attended
+        from iap.evaluation.evaluate import evaluate, locate_policy, policy_job
 
-        policy, path = find_policy(self.policy, self.env, key_values(self.env_option))
-        with self.where.open(job_of(policy)) as pool, console.status(f"{self.episodes} episodes"):
+        policy, path = locate_policy(self.policy, self.env, key_values(self.env_option))
+        with self.where.open(policy_job(policy)) as pool, console.status(f"{self.episodes} episodes"):
             result = evaluate(policy, pool, self.episodes, self.seed) | {"policy": path, "env": policy.env_id}
         if result["mean"] is None:
             raise RuntimeError(f"all {self.episodes} episodes failed: {'; '.join(result['errors'])}")
@@ -87,9 +87,9 @@ class Watch:
 
     def run(self, console: Console) -> None:
         """Film one episode."""
-        from iap.experiments.evaluate import find_policy, watch
+        from iap.evaluation.evaluate import locate_policy, watch
 
-        policy, path = find_policy(self.policy, self.env, key_values(self.env_option))
+        policy, path = locate_policy(self.policy, self.env, key_values(self.env_option))
         beside = Path(f"{self.policy.removeprefix('zoo:')}.mp4") if self.policy.startswith("zoo:") else None
         out = self.out or beside or Path(path).with_suffix(".mp4")
         with console.status("filming"):
@@ -112,13 +112,13 @@ class Describe:
 
     def run(self, console: Console) -> None:
         """Count and show."""
-        from iap.experiments.config import fitted_to_env
-        from iap.experiments.evaluate import find_policy
-        from iap.experiments.presets import PRESETS
-        from iap.experiments.reports import policy_table
+        from iap.cli.tables import policy_table
+        from iap.evaluation.evaluate import locate_policy
+        from iap.training.config import fitted_to_env
+        from iap.training.presets.registry import PRESETS
 
         spec = (
-            fitted_to_env(PRESETS[self.preset]).policy if self.preset in PRESETS else find_policy(self.preset)[0].spec
+            fitted_to_env(PRESETS[self.preset]).policy if self.preset in PRESETS else locate_policy(self.preset)[0].spec
         )
         table, rows = policy_table(spec)
         console.print(table)
@@ -138,8 +138,8 @@ class Zoo:
 
     def run(self, console: Console) -> None:
         """List them."""
-        from iap.experiments.evaluate import zoo_rows
-        from iap.experiments.reports import plain_table
+        from iap.cli.tables import plain_table
+        from iap.evaluation.evaluate import zoo_rows
 
         rows = zoo_rows()
         console.print(
@@ -174,8 +174,8 @@ class Import:
 
     def run(self, console: Console) -> None:
         """Read, check and write."""
-        from iap.policies.attention_agent import import_attention_agent
-        from iap.policies.files import save as save_policy
+        from iap.interop.attention_agent import import_attention_agent
+        from iap.policies.serialization import save as save_policy
 
         out = self.out or self.file.with_suffix(".policy")
         save_policy(out, import_attention_agent(self.file, self.env, linear=self.linear))

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from iap.cli.terminal import progress_bar, save
 from iap.cli.where import Where
-from iap.experiments.config import TrainConfig
+from iap.training.config import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Plot:
 
     def run(self, console: Console) -> None:
         """Read the runs and draw."""
-        from iap.experiments.run_directory import RunDirectory
+        from iap.training.run_directory import RunDirectory
         from iap.viz.curves import plot_curves
 
         if not self.runs:
@@ -70,9 +70,9 @@ class Probe:
 
     def run(self, console: Console) -> None:
         """Collect, fit and tell."""
-        from iap.experiments.presets import preset
-        from iap.experiments.probe import probe
-        from iap.experiments.reports import plain_table
+        from iap.cli.tables import plain_table
+        from iap.evaluation.probe import probe
+        from iap.training.presets.registry import preset
 
         with progress_bar(console) as progress:
             rows = probe(preset(self.preset), self.steps, self.draws, progress)
@@ -87,7 +87,7 @@ class Probe:
 class Sweep:
     """Train a preset at every point of a grid of its options; what is trained already is not trained again.
 
-    Example: iap sweep seek --grid policy.vision.patch=1,2,4 seed=0,1 --out runs/sweep
+    Example: iap sweep seek --grid policy.encoder.patch=1,2,4 seed=0,1 --out runs/sweep
     """
 
     preset: tyro.conf.Positional[str]
@@ -101,9 +101,9 @@ class Sweep:
 
     def run(self, console: Console) -> None:
         """Train what is missing, then show all."""
-        from iap.experiments.presets import preset
-        from iap.experiments.reports import plain_table, write_json
-        from iap.experiments.sweep import parse_grid, sweep
+        from iap.cli.tables import plain_table, write_json
+        from iap.training.presets.registry import preset
+        from iap.training.sweep import parse_grid, sweep
         from iap.viz.plots import plot_heat_map
 
         grid = parse_grid(self.grid)

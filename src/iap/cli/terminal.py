@@ -50,7 +50,7 @@ def save(
     draw: Callable[..., None] | None = None,
 ) -> None:
     """Write results as JSON, and as a plot, where asked for, and say so."""
-    from iap.experiments.reports import write_json
+    from iap.cli.tables import write_json
 
     if json is not None:
         write_json(results, json)

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from iap.cli.choices import OPTIONS, Train
 from iap.cli.where import Where
-from iap.experiments.config import TrainConfig
-from iap.experiments.run_directory import RunDirectory
+from iap.training.config import TrainConfig
+from iap.training.run_directory import RunDirectory
 
 HELP = ("-h", "--help")
 
@@ -20,7 +20,7 @@ class NewRun:
     """Train a policy: iap train PRESET, or iap train --env ID, or iap train --resume DIR.
 
     Before the options below, these choose what is trained: a PRESET's name or --env ID, --env-option KEY=VALUE
-    (any number of them), --vision rank|trans|exact-rank|cnn|blind,
+    (any number of them), --encoder rank|trans|exact-rank|cnn|blind,
     --kernel relu|positive|trigonometric|hyperbolic|favor++, --controller linear|mlp|lstm,
     --level one|two|two-mlp, --strategy open-es|ars|pgpe|cma-es|snes; --from POLICY starts from a trained policy
     of the same shapes. The options' defaults are those of what was chosen.
@@ -35,12 +35,12 @@ class NewRun:
 
     def run(self, console: Console) -> None:
         """Train from the beginning."""
-        from iap.experiments.beginning import start_policy
-        from iap.experiments.config import fitted_to_env
+        from iap.training.config import fitted_to_env
+        from iap.training.initialization import start_policy
 
         assert self.out is not None
         config = fitted_to_env(self.config)
-        if config.start_from is not None:
+        if config.warm_start is not None:
             start_policy(config)  # refused before there is a folder
         _train(console, RunDirectory.create(self.out, config), config, self.where)
 
@@ -88,7 +88,7 @@ def _help(words: list[str]) -> list[str]:
 def _train(console: Console, run: RunDirectory, config: TrainConfig, where: Where) -> None:
     """Train to the end, then draw the learning curve."""
     from iap.cli.live import training_report
-    from iap.experiments.train import train
+    from iap.training.loop import train
     from iap.viz.curves import plot_curves
 
     try:

@@ -30,7 +30,7 @@ class Where:
     def open(self, job: Job) -> Iterator[Pool]:
         """The pool, closed at the end."""
         if self.pool == "ray":
-            from iap.rollouts.ray import RayPool
+            from iap.rollouts.ray_pool import RayPool
 
             pool: Pool = RayPool(job, self.address, workers=self.workers, timeout_s=self.timeout_s)
         elif self.pool == "local":

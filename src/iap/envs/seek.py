@@ -17,7 +17,7 @@ from gymnasium import spaces
 from jaxtyping import Float, UInt8
 
 from iap.attention.arrays import require_count
-from iap.envs.observations import Observation, observation_space, rgb_space
+from iap.envs.wrappers import Observation, observation_space, rgb_space
 
 SPEED = 0.06  # widths of the image a step, along each axis
 STEPS_BETWEEN_JUMPS = 8
@@ -37,7 +37,7 @@ DISTRACTORS: tuple[Colour, ...] = ((60, 220, 80), (220, 60, 200), (230, 230, 230
 
 
 class Seek(gymnasium.Env):
-    """The built-in vision task: an action is the velocity, down and to the right, each in [-1, 1].
+    """The built-in encoder task: an action is the velocity, down and to the right, each in [-1, 1].
 
     The ground has a new pattern in each episode.
     """
@@ -79,7 +79,7 @@ class Seek(gymnasium.Env):
         nearest = np.arange(PICTURE_SIDE) * self._side // PICTURE_SIDE
         return self._draw_on(self._ground[nearest][:, nearest])
 
-    def true_state(self) -> Float[np.ndarray, " 4"]:
+    def privileged_state(self) -> Float[np.ndarray, " 4"]:
         """Row and column of the agent and of the target."""
         return np.array([*self._agent, *self._target], np.float32)
 
@@ -113,9 +113,9 @@ def paint_disc(image: UInt8[np.ndarray, "S S 3"], centre: Point, colour: Colour)
     column, column_part = divmod(round((centre[1] * side - 0.5) * FINENESS), FINENESS)
     stamp = _stamp(side, row_part, column_part, colour)
     top, left = row + stamp.top, column + stamp.left
-    height, width = stamp.keep.shape[:2]
+    height, width = stamp.top_k.shape[:2]
     window = image[top : top + height, left : left + width]
-    window[...] = window * stamp.keep + stamp.ink
+    window[...] = window * stamp.top_k + stamp.ink
 
 
 class _Stamp(NamedTuple):
@@ -123,7 +123,7 @@ class _Stamp(NamedTuple):
 
     top: int
     left: int
-    keep: Float[np.ndarray, "h w 1"]
+    top_k: Float[np.ndarray, "h w 1"]
     ink: Float[np.ndarray, "h w 3"]
 
 

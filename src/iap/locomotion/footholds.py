@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 from jaxtyping import Bool, Float
-from numba import njit
+
+from iap._compile import compiled
 
 RAIBERT_GAIN_S = 0.03
 INVERSE_GAINS_S = (-0.25, -0.1)
@@ -12,7 +13,7 @@ SIDEWAYS_GAIN, MOST_SIDEWAYS = 5.0, 0.2  # 1/s, m/s
 TURNING_GAIN, MOST_TURNING = 1.5, 0.2  # 1/s, rad/s
 
 
-@njit(cache=True)
+@compiled
 def raibert(
     hips: Float[np.ndarray, "4 2"],
     velocity: Float[np.ndarray, " 2"],
@@ -50,7 +51,7 @@ def inverse_raibert(
     return np.mean((velocity * swing_s / 2 - targets[swinging]) / np.array(INVERSE_GAINS_S), axis=0) + velocity
 
 
-@njit(cache=True)
+@compiled
 def follow_feet(feet: Float[np.ndarray, "4 2"], body: Float[np.ndarray, " 2"], yaw: float) -> tuple[float, float]:
     """The velocity to the left and the yaw rate that keep the body above its feet, and along them."""
     ahead = (feet[0] + feet[1] - feet[2] - feet[3]) / 2
@@ -61,6 +62,6 @@ def follow_feet(feet: Float[np.ndarray, "4 2"], body: Float[np.ndarray, " 2"], y
     return _clip(SIDEWAYS_GAIN * left, MOST_SIDEWAYS), _clip(TURNING_GAIN * turn, MOST_TURNING)
 
 
-@njit(cache=True)
+@compiled
 def _clip(x: float, most: float) -> float:
     return min(max(x, -most), most)

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from iap.locomotion import gait_loops
+from iap.locomotion import gait_kernels
 
 
 class FootState(IntEnum):
     """What a foot does, by the numbers that a policy observes."""
 
-    LOST = gait_loops.LOST  # should stand, and touches nothing
-    STANCE = gait_loops.STANCE
-    SWING = gait_loops.SWING
-    EARLY = gait_loops.EARLY  # should swing, and has landed already
+    LOST = gait_kernels.LOST  # should stand, and touches nothing
+    STANCE = gait_kernels.STANCE
+    SWING = gait_kernels.SWING
+    EARLY = gait_kernels.EARLY  # should swing, and has landed already
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Gait:
 
     def phase(self, time_s: float) -> Float[np.ndarray, " 4"]:
         """Where in the cycle each leg is, from 0 to 1."""
-        return gait_loops.phases_at(self.clock, time_s)
+        return gait_kernels.phases_at(self.clock, time_s)
 
     def swing_progress(self, time_s: float) -> Float[np.ndarray, " 4"]:
         """How much of its swing each leg has behind it; below zero where it stands."""
-        return gait_loops.swing_progress(self.clock, time_s)
+        return gait_kernels.swing_progress(self.clock, time_s)
 
     def stands(self, time_s: float) -> Bool[np.ndarray, " 4"]:
         """Which legs should stand."""
@@ -80,7 +80,7 @@ class Gait:
 
     def contacts(self, time_s: float, steps: int, step_s: float) -> Bool[np.ndarray, "N 4"]:
         """Which legs should stand in each of the coming steps, by the middle of the step."""
-        return gait_loops.coming_contacts(self.clock, time_s, steps, step_s)
+        return gait_kernels.coming_contacts(self.clock, time_s, steps, step_s)
 
 
 TROT = Gait(stance_s=0.3, duty=0.6, phases=(0.0, 0.5, 0.5, 0.0))

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
+
+from iap._compile import compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class Legs:
         return find_angles(*self.geometry, toes)
 
 
-@njit(cache=True)
+@compiled
 def find_toes(hips, lateral, bones, angles):
     """Where the toes are."""
     thigh, shank, thigh_zero, shank_zero = bones
@@ -69,7 +70,7 @@ def find_toes(hips, lateral, bones, angles):
     return toes
 
 
-@njit(cache=True)
+@compiled
 def find_jacobians(hips, lateral, bones, angles):
     """The derivatives of toes by angles."""
     thigh, shank, thigh_zero, shank_zero = bones
@@ -91,7 +92,7 @@ def find_jacobians(hips, lateral, bones, angles):
     return jacobians
 
 
-@njit(cache=True)
+@compiled
 def find_angles(hips, lateral, bones, toes):
     """The angles for toes."""
     thigh, shank, thigh_zero, shank_zero = bones

@@ -6,7 +6,7 @@ Yaw is zero, since everything is in a frame that has turned with the body. The f
     Σ_k ‖x_k − x*_k‖²_W + α Σ ‖f‖²
 
 over the horizon, where feet push only in the steps in which they stand, inside their friction pyramids. The
-exponential series of this system ends after two terms, so the quadratic program has a closed form (`mpc_loops`).
+exponential series of this system ends after two terms, so the quadratic program has a closed form (`mpc_kernels`).
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import numpy as np
 import quadprog
 from jaxtyping import Bool, Float
 
-from iap.locomotion import mpc_loops, qp_loops
+from iap.locomotion import mpc_kernels, qp_kernels
 
 GRAVITY = 9.8
 
@@ -64,7 +64,7 @@ class ConvexMPC:
         self.spec = spec
         self.solved = 0
         self.constrained = 0
-        self._sums = mpc_loops.horizon_sums(spec.horizon, spec.step_s)
+        self._sums = mpc_kernels.horizon_sums(spec.horizon, spec.step_s)
         constants = (spec.mass_kg, spec.force_weight, spec.step_s, GRAVITY)
         self._body = (np.array(spec.inertia), np.array(spec.weights), constants)
         weight_n = spec.mass_kg * GRAVITY
@@ -88,15 +88,15 @@ class ConvexMPC:
         Raises:
             QPError: if there are no such forces.
         """
-        forces, outcome, hessian, gradient = qp_loops.solve(
+        forces, outcome, hessian, gradient = qp_kernels.solve(
             state, reference, contacts, feet, self._body, self._sums, self._limits
         )
-        if outcome == qp_loops.NO_CONTACTS:
+        if outcome == qp_kernels.NO_CONTACTS:
             return forces
         self.solved += 1
-        if outcome == qp_loops.NOT_CONVEX:
+        if outcome == qp_kernels.NOT_CONVEX:
             raise QPError("the quadratic program is not convex: its numbers are not finite, or far too large")
-        if outcome == qp_loops.NOT_ALLOWED:
+        if outcome == qp_kernels.NOT_ALLOWED:
             self.constrained += 1
             best = self._constrained(hessian, gradient)
             if not np.isfinite(best).all():
@@ -112,10 +112,10 @@ class ConvexMPC:
         feet: Float[np.ndarray, "N 4 3"],
     ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]:
         """The Hessian and gradient over the forces of standing feet, by steps and then legs."""
-        return mpc_loops.build(state, reference, contacts, feet, self._body, self._sums)
+        return mpc_kernels.build(state, reference, contacts, feet, self._body, self._sums)
 
     def _constrained(self, hessian: Float[np.ndarray, "n n"], gradient: Float[np.ndarray, " n"]) -> np.ndarray:
-        columns, bounds = qp_loops.constraints(len(gradient) // 3, *self._limits)
+        columns, bounds = qp_kernels.constraints(len(gradient) // 3, *self._limits)
         try:
             return quadprog.solve_qp(hessian, -gradient, columns, bounds)[0]
         except ValueError as error:

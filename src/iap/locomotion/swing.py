@@ -2,7 +2,8 @@
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
+
+from iap._compile import compiled
 
 PEAK, LANDING = 0.45, 0.9  # shares of the swing at which the foot is highest, and at which it should touch
 PEAK_SHARE = 0.7  # of the way, that the foot has behind it at its highest
@@ -11,14 +12,14 @@ PRESS_M = 0.03  # below the landing point, so that a foot finds ground that is l
 RISEN, LEAVING, ARRIVED, FALLING = 0.4, 0.18, 0.78, 0.6  # shares of the vertical-first swing
 
 
-@njit(cache=True)
+@compiled
 def _ease(x):
     """From 0 to 1 with no speed at either end."""
     x = min(max(x, 0.0), 1.0)
     return x * x * (3 - 2 * x)
 
 
-@njit(cache=True)
+@compiled
 def standard_swing(
     progress: float, start: Float[np.ndarray, " 3"], landing: Float[np.ndarray, " 3"], clearance_m: float
 ) -> Float[np.ndarray, " 3"]:
@@ -43,7 +44,7 @@ def standard_swing(
     return foot
 
 
-@njit(cache=True)
+@compiled
 def vertical_swing(
     progress: float, start: Float[np.ndarray, " 3"], landing: Float[np.ndarray, " 3"], clearance_m: float
 ) -> Float[np.ndarray, " 3"]:
@@ -60,7 +61,7 @@ def vertical_swing(
     return foot
 
 
-@njit(cache=True)
+@compiled
 def _hermite(x, begin, end, speed_at_begin, speed_at_end):
     """The cubic from `begin` to `end` with these speeds, in units of the interval."""
     return begin + _ease(x) * (end - begin) + x * (1 - x) ** 2 * speed_at_begin - x * x * (1 - x) * speed_at_end

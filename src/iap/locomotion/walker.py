@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from iap.locomotion import body_loops, plan_loops, walker_loops
+from iap.locomotion import body_kernels, plan_kernels, walker_kernels
 from iap.locomotion.gait import TROT, FootState, Gait
 from iap.locomotion.mpc import ConvexMPC
 from iap.locomotion.quadruped import Quadruped
@@ -49,12 +49,12 @@ class Motion(NamedTuple):
     ) -> None:
         """Change to an orientation (w, x, y, z), turning rates in the body's frame, and feet that touch by pressing."""
         measured = (position_m, quaternion, velocity_m_s, rates_rad_s, angles_rad, pressures_n)
-        body_loops.measure(self[:], *measured, TOUCH_N)
+        body_kernels.measure(self[:], *measured, TOUCH_N)
 
     @property
     def roll_pitch(self) -> tuple[float, float]:
         """Of the body, with pitch positive nose down."""
-        return body_loops.roll_pitch_of(self.rotation)
+        return body_kernels.roll_pitch_of(self.rotation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class Walker:
         self.time_s = 0.0
         self.states: Int[np.ndarray, " 4"] = np.full(4, int(FootState.STANCE))
         body = (motion.angles_rad, motion.rotation, motion.position_m)
-        self.toes_m = walker_loops.toes_in_world(self.robot.legs.geometry, *body)
+        self.toes_m = walker_kernels.toes_in_world(self.robot.legs.geometry, *body)
         self.footholds_m = self.toes_m.copy()
         self.landings_m = self.toes_m.copy()
         places = (self.toes_m, self.footholds_m, self.landings_m, self.toes_m.copy())
@@ -141,27 +141,27 @@ class Walker:
             QPError: if no forces of the feet carry the body.
         """
         geometry, body, feet = self.robot.legs.geometry, motion[:], self._feet
-        has_changed = walker_loops.sense_feet(geometry, body, feet, self.gait.clock, self.time_s, self._step_s)
+        has_changed = walker_kernels.sense_feet(geometry, body, feet, self.gait.clock, self.time_s, self._step_s)
         if has_changed:
             self._lift_off(motion, command)
         if has_changed or self._steps % STEPS_PER_PLAN == 0:
             self._forces = self._plan(motion, command)
         self._steps += 1
         self.time_s = self._steps * self._step_s
-        return walker_loops.motor_commands(geometry, body, feet, self._forces, self._lifts_first)
+        return walker_kernels.motor_commands(geometry, body, feet, self._forces, self._lifts_first)
 
     def next_landings(
         self, motion: Motion, velocity_m_s: tuple[float, float], height_m: float
     ) -> Float[np.ndarray, "4 3"]:
         """Where each toe would land by Raibert's rule if it lifted off now, in the world: offsets count from there."""
         drop_m = height_m - self.robot.toe_radius_m
-        return plan_loops.raibert_landings(self.robot.stance_m, motion[:3], velocity_m_s, self.gait.lead_s, drop_m)
+        return plan_kernels.raibert_landings(self.robot.stance_m, motion[:3], velocity_m_s, self.gait.lead_s, drop_m)
 
     def _lift_off(self, motion: Motion, command: Command) -> None:
         """Choose the landings of the feet that lift off now."""
         raibert = (command.velocity_m_s, self.gait.lead_s, command.height_m - self.robot.toe_radius_m)
         chosen = (command.offsets_m, command.clearances_m)
-        walker_loops.lift_off(motion[:], self._feet, self.robot.stance_m, *raibert, *chosen)
+        walker_kernels.lift_off(motion[:], self._feet, self.robot.stance_m, *raibert, *chosen)
 
     def _plan(self, motion: Motion, command: Command) -> Float[np.ndarray, "4 3"]:
         """The forces on the feet now, in the world: the first of those over the horizon."""
@@ -173,7 +173,7 @@ class Walker:
             command.pitch_rad,
         )
         gait = (self.gait.clock, self.time_s, self.gait.lead_s)
-        *problem, heading = plan_loops.horizon_problem(
+        *problem, heading = plan_kernels.horizon_problem(
             self._shape, motion[:], self._feet, gait, wanted, self._follows_feet, self._horizon
         )
         return self.mpc.forces(*problem)[0] @ heading.T

@@ -1,30 +1,30 @@
 """What an agent is: a spec (chosen), parameters (evolved) and a state (carried between steps) → action."""
 
 from iap.policies.describe import Description, Row, blind_baseline, cnn_baseline, describe
-from iap.policies.mirrored import MirroredPolicy, policy_of
-from iap.policies.normaliser import Moments, Normaliser
-from iap.policies.parameters import Block, blocks, flatten, init, unflatten
+from iap.policies.normalization import Moments, Normaliser
+from iap.policies.params import Block, blocks, flatten, init, unflatten
 from iap.policies.policy import Policy
 from iap.policies.specs import (
     CNN,
     LSTM,
     MLP,
+    AttentionAgent,
     Blind,
     Controller,
-    ExactRank,
+    Encoder,
+    Hierarchy,
     Linear,
-    Mirror,
-    MultiRank,
-    PolicySpec,
-    Products,
+    MultiHeadRank,
+    PolicyConfig,
+    Quadratic,
     Rank,
+    Symmetry,
     Trans,
-    TwoLevel,
-    Vision,
     from_json,
     to_json,
 )
 from iap.policies.state import Actor, Attention, State
+from iap.policies.symmetry import SymmetricPolicy, build_policy
 from iap.policies.trees import Params
 
 __all__ = [
@@ -37,23 +37,23 @@ __all__ = [
     "Block",
     "Controller",
     "Description",
-    "ExactRank",
+    "AttentionAgent",
     "Linear",
-    "Mirror",
-    "MirroredPolicy",
+    "Symmetry",
+    "SymmetricPolicy",
     "Moments",
-    "MultiRank",
+    "MultiHeadRank",
     "Normaliser",
     "Params",
     "Policy",
-    "PolicySpec",
-    "Products",
+    "PolicyConfig",
+    "Quadratic",
     "Rank",
     "Row",
     "State",
     "Trans",
-    "TwoLevel",
-    "Vision",
+    "Hierarchy",
+    "Encoder",
     "blind_baseline",
     "blocks",
     "cnn_baseline",
@@ -61,7 +61,7 @@ __all__ = [
     "flatten",
     "from_json",
     "init",
-    "policy_of",
+    "build_policy",
     "to_json",
     "unflatten",
 ]

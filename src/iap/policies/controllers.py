@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from iap.policies.loops import tanh_layer, with_products
-from iap.policies.specs import Controller, Products
+from iap.policies.kernels import tanh_layer, with_products
+from iap.policies.specs import Controller, Quadratic
 from iap.policies.trees import Affine, LayersParams, LSTMParams
 
 NO_MEMORY = np.zeros((2, 0), np.float32)
@@ -65,7 +65,7 @@ def controller_of(spec: Controller, params: LayersParams | LSTMParams) -> Feedfo
     """The controller of a spec, with these parameters."""
     if isinstance(params, LSTMParams):
         return Recurrent(params)
-    return Multiplied(params, spec.changes) if isinstance(spec, Products) else Feedforward(params)
+    return Multiplied(params, spec.changes) if isinstance(spec, Quadratic) else Feedforward(params)
 
 
 def _own(layer: Affine) -> tuple[np.ndarray, np.ndarray]:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
-from iap.attention.fused import UNROLLED_STEP
-from iap.attention.fused_loops import project_image
+from iap._compile import compiled
+from iap.attention.kernels.loops import project_image
+from iap.attention.kernels.ranker import UNROLLED_STEP
 from iap.policies.sizes import Shape, maps_of
 from iap.policies.trees import Affine
 
@@ -52,7 +52,7 @@ def _in_rows(biases: np.ndarray, given: Shape) -> np.ndarray:
     return np.repeat(biases[:, None], given[0], axis=1)
 
 
-@njit(error_model="numpy", cache=True)
+@compiled
 def put_positive(projections, given):
     """ReLU, with filters last instead of first."""
     for f in range(len(projections)):

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from iap.policies.parameters import Part, blocks
-from iap.policies.specs import CNN, Blind, PolicySpec
+from iap.policies.params import Part, blocks
+from iap.policies.specs import CNN, Blind, PolicyConfig
 
 
 class Row(NamedTuple):
@@ -24,7 +24,7 @@ class Description(NamedTuple):
     total: int
 
 
-def describe(spec: PolicySpec) -> Description:
+def describe(spec: PolicyConfig) -> Description:
     """The parts of a policy with their shapes and parameter counts."""
     rows = [Row(block.part, block.name, block.shape, block.stop - block.start) for block in blocks(spec)]
     parts: dict[Part, int] = {}
@@ -33,11 +33,11 @@ def describe(spec: PolicySpec) -> Description:
     return Description(rows, parts, sum(parts.values()))
 
 
-def cnn_baseline(spec: PolicySpec) -> PolicySpec:
+def cnn_baseline(spec: PolicyConfig) -> PolicyConfig:
     """The same policy with a usual small CNN for eyes."""
-    return replace(spec, vision=CNN(), keys_every=1)
+    return replace(spec, encoder=CNN(), keys_every=1)
 
 
-def blind_baseline(spec: PolicySpec) -> PolicySpec:
+def blind_baseline(spec: PolicyConfig) -> PolicyConfig:
     """The same policy without eyes: the control for whether the task needs them."""
-    return replace(spec, vision=Blind(), keys_every=1)
+    return replace(spec, encoder=Blind(), keys_every=1)

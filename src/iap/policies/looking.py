@@ -7,10 +7,10 @@ from jaxtyping import Float
 
 from iap.attention.patches import as_pixels, extract
 from iap.attention.positions import Positions, place
+from iap.policies.encoder_configs import AttentionAgent, Rank, Trans
 from iap.policies.sizes import Shape, patches_of
 from iap.policies.state import Attention
 from iap.policies.trees import Affine
-from iap.policies.vision_specs import ExactRank, Rank, Trans
 
 
 class Look(NamedTuple):
@@ -26,14 +26,14 @@ class Projector:
 
     def __init__(
         self,
-        vision: Rank | Trans | ExactRank,
+        encoder: Rank | Trans | AttentionAgent,
         image_shape: Shape,
         layers: list[Affine],
         positions: Positions,
         centre: float = 0.5,
     ) -> None:
-        self._patch, self._stride, self._centre = vision.patch, vision.stride, centre
-        grid, pixels = patches_of(vision, image_shape), vision.patch**2 * image_shape[2]
+        self._patch, self._stride, self._centre = encoder.patch, encoder.stride, centre
+        grid, pixels = patches_of(encoder, image_shape), encoder.patch**2 * image_shape[2]
         weights = np.concatenate([layer.weight for layer in layers]).T
         blank = np.zeros((grid.patches, pixels), np.float32)
         biases = [np.zeros(len(layer.weight), np.float32) if layer.bias is None else layer.bias for layer in layers]

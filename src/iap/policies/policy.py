@@ -8,16 +8,16 @@ import numpy as np
 from jaxtyping import Float
 
 from iap.attention.arrays import require_count, require_finite
-from iap.policies.levels import OneLevel, TwoLevels
+from iap.policies.encoders_old import encoder_of
+from iap.policies.hierarchy import OneLevel, TwoLevels
+from iap.policies.kernels import fill_features, follow, receive
 from iap.policies.looking import Look
-from iap.policies.loops import fill_features, follow, receive
-from iap.policies.normaliser import Normaliser
-from iap.policies.parameters import require_params
-from iap.policies.sights import show
-from iap.policies.specs import PolicySpec
+from iap.policies.normalization import Normaliser
+from iap.policies.params import require_params
+from iap.policies.preprocessing import show
+from iap.policies.specs import PolicyConfig
 from iap.policies.state import Attention, State
 from iap.policies.trees import Params
-from iap.policies.vision import vision_of
 
 BLIND = Look(np.empty(0, np.float32))
 
@@ -29,7 +29,7 @@ class Policy:
     level receives the command and the same normalised sensors. It reuses working memory: give each thread its own.
     """
 
-    def __init__(self, spec: PolicySpec, params: Params, normaliser: Normaliser | None = None) -> None:
+    def __init__(self, spec: PolicyConfig, params: Params, normaliser: Normaliser | None = None) -> None:
         self.spec = spec
         self.params = require_params(spec, params)
         self.normaliser = Normaliser.none(spec.inputs_size) if normaliser is None else normaliser
@@ -37,38 +37,38 @@ class Policy:
         if len(self.normaliser.mean) != spec.inputs_size:
             raise ValueError(f"normaliser has {len(self.normaliser.mean)} numbers, but inputs have {spec.inputs_size}")
         self.features_size = spec.features_size
-        self.vision = vision_of(spec, params)
+        self.encoder = encoder_of(spec, params)
         # Whether a look's readout is all of its features.
-        self.forgets = spec.frames == 1 and not spec.anchored and not spec.recalls
+        self.forgets = spec.frames == 1 and not spec.relative_to_first_frame and not spec.first_frame_features
         self.normal = (self.normaliser if spec.normalise else Normaliser.none(spec.inputs_size)).folded
-        self.level = OneLevel(spec, params) if spec.level is None else TwoLevels(spec, params)
+        self.hierarchy = OneLevel(spec, params) if spec.hierarchy is None else TwoLevels(spec, params)
 
     def begin(self, seed: int = 0) -> State:
         """The state at the start of an episode; the seed matters only to a policy that samples its patches."""
         return State(
             inputs=np.zeros(self.inputs_size, np.float32),
             readouts=np.zeros((0, self.spec.readout_size), np.float32),
-            hidden=self.level.begin,
-            latent=np.zeros(0 if self.spec.level is None else self.spec.level.latent, np.float32),
+            hidden=self.hierarchy.begin,
+            latent_size=np.zeros(0 if self.spec.hierarchy is None else self.spec.hierarchy.latent_size, np.float32),
             seed=require_count("seed", seed, least=0),
         )
 
-    def wants_image(self, state: State) -> bool:
+    def needs_image(self, state: State) -> bool:
         """Whether the next step looks at the image; else it may be stale, missing or None."""
-        return self.vision is not None and state.hold == 0
+        return self.encoder is not None and state.hold == 0
 
     def act(
         self, state: State, observation: Mapping[str, Any]
     ) -> tuple[Float[np.ndarray, " k"], State, Attention | None]:
         """The action in [−1, 1], the next state, and what was attended to (None if nothing was looked at)."""
-        if state.hold > 0 and self.level.follows is not None:
+        if state.hold > 0 and self.hierarchy.follows is not None:
             inputs, action = follow(
                 state.inputs,
                 self.features_size,
                 self.sensors(observation),
                 *self.normal,
                 state.latent,
-                *self.level.follows,
+                *self.hierarchy.follows,
             )
             _, readouts, hidden, latent, keys, images, looks, hold, seed = state
             return action, State(inputs, readouts, hidden, latent, keys, images, looks, hold - 1, seed), None
@@ -80,28 +80,28 @@ class Policy:
         else:
             features = state.inputs[: self.features_size]
         inputs, normal = receive(features, self.sensors(observation), *self.normal)
-        action, hidden, latent, hold = self.level.decide(normal, state)
+        action, hidden, latent, hold = self.hierarchy.decide(normal, state)
         return action, State(inputs, readouts, hidden, latent, keys, images, looks, hold, state.seed), attention
 
     def _look(self, observation: Mapping[str, Any], state: State) -> tuple[Look, tuple[np.ndarray, np.ndarray] | None]:
         """What comes of looking, and the images to remember if more than this one is seen."""
-        if self.vision is None:
+        if self.encoder is None:
             return BLIND, None
         image = self.image(observation)
-        if self.spec.sees == ("image",):
-            return self.vision.look(image, state), None
+        if self.spec.preprocessing == ("image",):
+            return self.encoder.look(image, state), None
         image = image.copy()  # cameras may draw over their images
         before, first = state.images or (image, image)
-        seen = show(self.spec.sees, image, before, first)
-        return self.vision.look(seen, state), (image, first)
+        seen = show(self.spec.preprocessing, image, before, first)
+        return self.encoder.look(seen, state), (image, first)
 
     def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features: this readout, then its differences to those before or the first; and what to remember."""
         if self.forgets:
             return readout, before
-        if self.spec.anchored:
+        if self.spec.relative_to_first_frame:
             return self._remember_from_first(readout, before)
-        if self.spec.recalls:
+        if self.spec.first_frame_features:
             first = before if len(before) else readout[None]
             return np.concatenate([readout, first[0]]), first
         features = np.empty(self.features_size, np.float32)

@@ -6,38 +6,38 @@ import numpy as np
 
 from iap.attention.exact import exact_scores
 from iap.attention.features import Softmax
-from iap.attention.fused import Layer, fold
+from iap.attention.kernels.ranker import Layer, fold
 from iap.attention.patches import centres_of
 from iap.attention.positions import Positions
 from iap.attention.selection import FEW, sample, top_of_image
+from iap.policies.encoder_configs import AttentionAgent, Rank
 from iap.policies.looking import Look, Projector
 from iap.policies.readout import Pooled, reader_of
 from iap.policies.sizes import Shape, patches_of
 from iap.policies.state import Attention, State
-from iap.policies.trees import Affine, ExactRankParams, RankParams
-from iap.policies.vision_specs import ExactRank, Rank
+from iap.policies.trees import Affine, AttentionAgentParams, RankParams
 
 
 class Ranker:
     """IAP-rank; keys may be of an image before."""
 
-    def __init__(self, vision: Rank, image_shape: Shape, params: RankParams, keys_every: int) -> None:
-        self._vision, self._keys_every = vision, keys_every
-        self.grid, self.patch, self.stride = patches_of(vision, image_shape), vision.patch, vision.stride
-        self._read = reader_of(vision, image_shape, params)
+    def __init__(self, encoder: Rank, image_shape: Shape, params: RankParams, keys_every: int) -> None:
+        self._vision, self._keys_every = encoder, keys_every
+        self.grid, self.patch, self.stride = patches_of(encoder, image_shape), encoder.patch, encoder.stride
+        self._read = reader_of(encoder, image_shape, params)
         pooling = None if params.pooling is None else 1 + params.pooling
         self._fused = fold(
-            vision.kernel,
+            encoder.kernel,
             _layer(params.query),
             _layer(params.key),
             image_shape,
-            patch=vision.patch,
-            stride=vision.stride,
-            positions=vision.positions,
+            patch=encoder.patch,
+            stride=encoder.stride,
+            positions=encoder.positions,
             pooling=pooling,
-            normalise_rows=vision.normalise_rows,
+            normalise_rows=encoder.normalise_rows,
         )
-        is_plain = keys_every == 1 and vision.select == "top" and vision.keep <= FEW
+        is_plain = keys_every == 1 and encoder.select == "top" and encoder.top_k <= FEW
         self.glances = is_plain and self._fused.in_one_go and isinstance(self._read, Pooled)
 
     def look(self, image: np.ndarray, state: State) -> Look:
@@ -48,10 +48,10 @@ class Ranker:
         return Look(self._read(image, chosen, scores), attention, keys)
 
     def glance(self, image: np.ndarray) -> tuple[Any, ...]:
-        """The arguments with which `loops.glance` gives what `look` does, if this vision `glances`."""
+        """The arguments with which `loops.glance` gives what `look` does, if this encoder `glances`."""
         assert isinstance(self._read, Pooled)
         image, ranking = self._fused.prepare(image)
-        return image, ranking, self._vision.keep, self._vision.soft, self._read.arguments(image)
+        return image, ranking, self._vision.top_k, self._vision.score_weighted, self._read.arguments(image)
 
     def _score(self, image: np.ndarray, state: State) -> tuple[np.ndarray, np.ndarray | None]:
         """The scores, and if keys are stored, those that were used: refreshed when it is time."""
@@ -64,34 +64,34 @@ class Ranker:
 
     def _choose(self, scores: np.ndarray, state: State) -> np.ndarray:
         if self._vision.select == "top":
-            return top_of_image(scores, self._vision.keep)
+            return top_of_image(scores, self._vision.top_k)
         bits = np.random.Philox(key=state.seed, counter=state.looks << 128)  # a stream of its own for each look
         uniforms = np.random.Generator(bits).random(len(scores), np.float32)
-        return sample(scores, self._vision.keep, uniforms, self._vision.kernel)
+        return sample(scores, self._vision.top_k, uniforms, self._vision.kernel)
 
 
-class ExactRanker:
-    """AttentionAgent's vision, or the same with linear attention."""
+class AttentionAgentRanker:
+    """AttentionAgent's encoder, or the same with linear attention."""
 
-    def __init__(self, vision: ExactRank, image_shape: Shape, params: ExactRankParams) -> None:
-        self._vision, self._grid = vision, patches_of(vision, image_shape)
-        self._centres = centres_of(self._grid, vision.patch, vision.stride) / np.array(image_shape[:2], np.float32)
-        inputs = vision.patch**2 * image_shape[2]
+    def __init__(self, encoder: AttentionAgent, image_shape: Shape, params: AttentionAgentParams) -> None:
+        self._vision, self._grid = encoder, patches_of(encoder, image_shape)
+        self._centres = centres_of(self._grid, encoder.patch, encoder.stride) / np.array(image_shape[:2], np.float32)
+        inputs = encoder.patch**2 * image_shape[2]
         # The softmax kernel divides logits by √d: here goes the rest of the way to √inputs.
-        rest = (vision.d / inputs) ** 0.25 if vision.scale_by == "input" else 1.0
+        rest = (encoder.d / inputs) ** 0.25 if encoder.scale_by == "input" else 1.0
         query, key = _scaled(params.query, rest), _scaled(params.key, rest)
         positions = Positions("none")
         self._fused = self._project = None
-        if not vision.linear:
-            self._project = Projector(vision, image_shape, [query, key], positions, centre=0)
+        if not encoder.linear:
+            self._project = Projector(encoder, image_shape, [query, key], positions, centre=0)
             return
         self._fused = fold(
-            vision.kernel,
+            encoder.kernel,
             _layer(query),
             _layer(key),
             image_shape,
-            patch=vision.patch,
-            stride=vision.stride,
+            patch=encoder.patch,
+            stride=encoder.stride,
             positions=positions,
             centre=0,
             normalise_rows=True,
@@ -99,10 +99,10 @@ class ExactRanker:
 
     def look(self, image: np.ndarray, _state: State) -> Look:
         """The centres of the most important patches, best first."""
-        vision = self._vision
+        encoder = self._vision
         scores = self._score(image)
-        chosen = top_of_image(scores, vision.keep)
-        attention = Attention(scores, chosen, self._grid, vision.patch, vision.stride)
+        chosen = top_of_image(scores, encoder.top_k)
+        attention = Attention(scores, chosen, self._grid, encoder.patch, encoder.stride)
         return Look(self._centres[chosen].ravel(), attention)
 
     def _score(self, image: np.ndarray) -> np.ndarray:

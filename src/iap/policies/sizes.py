@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from iap.attention.arrays import require_count
 from iap.attention.patches import Grid, grid_of
-from iap.policies.vision_specs import CNN, Blind, ExactRank, MultiRank, Rank, Trans, Vision
+from iap.policies.encoder_configs import CNN, AttentionAgent, Blind, Encoder, MultiHeadRank, Rank, Trans
 
 Shape = tuple[int, int, int]
 
@@ -14,25 +14,25 @@ LARGE_SIDE = 32  # of an image that a net of the usual kind begins to see with l
 FEW_PLACES = 6  # a side: what a net of the usual kind ends with
 
 
-def window_of(vision: Rank | MultiRank | Trans | ExactRank) -> tuple[int, int]:
+def window_of(encoder: Rank | MultiHeadRank | Trans | AttentionAgent) -> tuple[int, int]:
     """The side of a patch, and from one to the next, in pixels; of patches behind a stem, of all that it sees."""
-    stem = vision.stem if isinstance(vision, MultiRank) else ()
+    stem = encoder.stem if isinstance(encoder, MultiHeadRank) else ()
     side, step = 1, 1
-    for size, stride in (*((size, stride) for _, size, stride in stem), (vision.patch, vision.stride)):
+    for size, stride in (*((size, stride) for _, size, stride in stem), (encoder.patch, encoder.stride)):
         side += (size - 1) * step
         step *= stride
     return side, step
 
 
-def patches_of(vision: Rank | MultiRank | Trans | ExactRank, image_shape: Shape) -> Grid:
+def patches_of(encoder: Rank | MultiHeadRank | Trans | AttentionAgent, image_shape: Shape) -> Grid:
     """The grid of patches of an image."""
-    return grid_of(image_shape[0], image_shape[1], *window_of(vision))
+    return grid_of(image_shape[0], image_shape[1], *window_of(encoder))
 
 
-def layers_of(vision: CNN, image_shape: Shape) -> tuple[Shape, ...]:
+def layers_of(encoder: CNN, image_shape: Shape) -> tuple[Shape, ...]:
     """The (filters, size, stride) of each layer; if none are chosen, those of a usual small net for the image."""
-    if vision.layers is not None:
-        return vision.layers
+    if encoder.layers is not None:
+        return encoder.layers
     side = min(image_shape[:2])
     first = ((16, 8, 4), (32, 4, 2)) if side >= LARGE_SIDE else ((16, 4, 2), (32, 3, 2))
     layers: list[Shape] = []
@@ -57,10 +57,10 @@ def maps_of(layers: Sequence[Shape], image_shape: Shape) -> list[Shape]:
     return maps
 
 
-def value_size(vision: Rank, channels: int) -> int:
+def value_size(encoder: Rank, channels: int) -> int:
     """How many numbers are read of a kept patch."""
-    sizes = {"pixels": vision.patch**2 * channels, "centres": CENTRE, "projection": vision.projected}
-    return sum(sizes[value] for value in vision.values)
+    sizes = {"pixels": encoder.patch**2 * channels, "centres": CENTRE, "projection": encoder.projection_size}
+    return sum(sizes[value] for value in encoder.values)
 
 
 def products_size(count: int, changes: bool) -> int:
@@ -69,30 +69,30 @@ def products_size(count: int, changes: bool) -> int:
     return count + count * (count + 1) // 2
 
 
-def readout_size(vision: Vision, image_shape: Shape) -> int:
+def readout_size(encoder: Encoder, image_shape: Shape) -> int:
     """How many numbers one look gives."""
-    match vision:
-        case Rank(order="pooled") | MultiRank():
-            return vision.heads * POOLED
+    match encoder:
+        case Rank(order="pooled") | MultiHeadRank():
+            return encoder.heads * POOLED
         case Rank():
-            rows = patches_of(vision, image_shape).patches if vision.masked else vision.keep
-            return rows * value_size(vision, image_shape[2])
+            rows = patches_of(encoder, image_shape).patches if encoder.masked else encoder.top_k
+            return rows * value_size(encoder, image_shape[2])
         case Trans():
-            return vision.rows * vision.width
-        case ExactRank():
-            return vision.keep * CENTRE
+            return encoder.rows * encoder.width
+        case AttentionAgent():
+            return encoder.top_k * CENTRE
         case CNN():
-            rows, columns, filters = maps_of(layers_of(vision, image_shape), image_shape)[-1]
+            rows, columns, filters = maps_of(layers_of(encoder, image_shape), image_shape)[-1]
             return rows * columns * filters
         case Blind():
             return 0
 
 
-def require_fit(vision: Vision, image_shape: Shape) -> None:
-    """Refuse a vision that does not fit the image."""
-    if isinstance(vision, CNN):
-        maps_of(layers_of(vision, image_shape), image_shape)
-    elif not isinstance(vision, Blind):
-        patches = patches_of(vision, image_shape).patches
-        if isinstance(vision, Rank | MultiRank | ExactRank):
-            require_count("keep", vision.keep, most=patches, why=f" (the patches of an image of {image_shape})")
+def require_fit(encoder: Encoder, image_shape: Shape) -> None:
+    """Refuse a encoder that does not fit the image."""
+    if isinstance(encoder, CNN):
+        maps_of(layers_of(encoder, image_shape), image_shape)
+    elif not isinstance(encoder, Blind):
+        patches = patches_of(encoder, image_shape).patches
+        if isinstance(encoder, Rank | MultiHeadRank | AttentionAgent):
+            require_count("top_k", encoder.top_k, most=patches, why=f" (the patches of an image of {image_shape})")

@@ -7,20 +7,20 @@ from typing import Any, Literal, TypeVar, get_args
 from iap.attention.arrays import require_count
 from iap.attention.features import ReLU, Softmax
 from iap.attention.positions import Positions
-from iap.policies.sizes import readout_size, require_fit
-from iap.policies.tagged import Codec
-from iap.policies.vision_specs import (
+from iap.policies.codec import Codec
+from iap.policies.encoder_configs import (
     CNN,
+    AttentionAgent,
     Blind,
-    ExactRank,
-    MultiRank,
+    Encoder,
+    MultiHeadRank,
     Rank,
     Trans,
-    Vision,
     require_flags,
     require_names,
     require_type,
 )
+from iap.policies.sizes import readout_size, require_fit
 
 __all__ = [
     "CNN",
@@ -28,20 +28,20 @@ __all__ = [
     "MLP",
     "Blind",
     "Controller",
-    "ExactRank",
+    "AttentionAgent",
     "Linear",
-    "Mirror",
-    "MultiRank",
-    "PolicySpec",
-    "Products",
+    "Symmetry",
+    "MultiHeadRank",
+    "PolicyConfig",
+    "Quadratic",
     "Rank",
     "Trans",
-    "TwoLevel",
-    "Vision",
+    "Hierarchy",
+    "Encoder",
     "from_json",
     "to_json",
 ]
-Sight = Literal["image", "changes", "departures", "contrast", "detail"]
+Sight = Literal["image", "frame_difference", "first_frame_difference", "local_contrast_coarse", "local_contrast_fine"]
 MOST_PIXELS = 1 << 23  # numbers, eight megapixels of grey: a spec that came in a file cannot ask for all of the memory
 
 
@@ -74,7 +74,7 @@ class LSTM:
 
 
 @dataclass(frozen=True)
-class Products:
+class Quadratic:
     """One layer, on the numbers and the products of each two of them: a force may be one of place times place.
 
     Attributes:
@@ -85,19 +85,19 @@ class Products:
     changes: bool = False
 
     def __post_init__(self) -> None:
-        require_flags(self, "changes")
+        require_flags(self, "frame_difference")
 
 
-Controller = Linear | MLP | LSTM | Products
+Controller = Linear | MLP | LSTM | Quadratic
 
 
 @dataclass(frozen=True)
-class TwoLevel:
+class Hierarchy:
     """A high level that looks and commands, and a low level that acts at every step on the command and the sensors.
 
     Attributes:
         latent: how many numbers the command has.
-        longest_hold: for how many steps at most the high level can hold its command; it chooses from 1 on.
+        max_command_steps: for how many steps at most the high level can hold its command; it chooses from 1 on.
         low: the low level.
         senses: whether the high level feels the sensors beside what it sees; the low level always does.
         gain: of the low level for commands at the start: they have to be followed from the start to be told good from
@@ -105,14 +105,14 @@ class TwoLevel:
     """
 
     latent: int = 2
-    longest_hold: int = 10
+    max_command_steps: int = 10
     low: Controller = Linear()
     senses: bool = True
     gain: float = 2.0
 
     def __post_init__(self) -> None:
         require_count("latent", self.latent)
-        require_count("longest_hold", self.longest_hold)
+        require_count("max_command_steps", self.max_command_steps)
         require_type("low", self.low, *get_args(Controller))
         require_flags(self, "senses")
         require_type("gain", self.gain, float, int)
@@ -121,7 +121,7 @@ class TwoLevel:
 
 
 @dataclass(frozen=True)
-class Mirror:
+class Symmetry:
     """What left and right are: how a mirror changes sensors and actions. What is left empty, the environment tells.
 
     Attributes:
@@ -145,28 +145,28 @@ class Mirror:
 
 
 @dataclass(frozen=True)
-class PolicySpec:
+class PolicyConfig:
     """All that is chosen about a policy.
 
     Attributes:
         image_shape: (height, width, channels).
         sensors: how many numbers come beside the image.
         actions: how many numbers in [−1, 1] go out.
-        vision: image → readout.
+        encoder: image → readout.
         controller: readout and sensors → action (or command).
-        frames: how many looks' readouts the controller sees: the newest, then its differences to those before.
-        sees: what the vision is shown, one set of channels after the other: the "image" itself; its "changes", by how
+        frames: how many looks' readouts the controller preprocessing: the newest, then its differences to those before.
+        preprocessing: what the encoder is shown, one set of channels after the other: the "image" itself; its "frame_difference", by how
             much each pixel has changed since the last look (what stands still, such as a background, is black, and at
-            the first look all is); its "departures", the same since the episode's first look and six times as strong,
-            so that whatever has moved, and where it was at first, is bright all over; its "contrast", by how much each
-            pixel stands out from the mean of what is around it, a square of a third of the image's side; its "detail",
+            the first look all is); its "first_frame_difference", the same since the episode's first look and six times as strong,
+            so that whatever has moved, and where it was at first, is bright all over; its "local_contrast_coarse", by how much each
+            pixel stands out from the mean of what is around it, a square of a third of the image's side; its "local_contrast_fine",
             the same with a twelfth, which is what is thin.
-        anchored: whether readouts are told as differences to the first look of the episode: what is the same throughout
+        relative_to_first_frame: whether readouts are told as differences to the first look of the episode: what is the same throughout
             an episode, such as where the camera stands, then hardly matters.
-        recalls: whether the readout of the episode's first look is told beside this one's: what that showed, such as a
+        first_frame_features: whether the readout of the episode's first look is told beside this one's: what that showed, such as a
             pole that hangs straight down in the image of a tilted camera, holds throughout.
         normalise: whether running statistics of what the controller receives are applied to it.
-        look_every: the image is looked at every so many steps; sensors are felt at each.
+        image_every: the image is looked at every so many steps; sensors are felt at each.
         keys_every: keys are refreshed every so many looks, queries at each (Rank only).
         level: None, or a policy of two levels.
         mirror: None, or what left and right are, for a policy that treats them alike.
@@ -175,54 +175,58 @@ class PolicySpec:
     image_shape: tuple[int, int, int]
     sensors: int
     actions: int
-    vision: Vision = Rank()  # noqa: RUF009
+    encoder: Encoder = Rank()  # noqa: RUF009
     controller: Controller = Linear()
     frames: int = 1
-    sees: tuple[Sight, ...] = ("image",)
-    anchored: bool = False
-    recalls: bool = False
+    preprocessing: tuple[Sight, ...] = ("image",)
+    relative_to_first_frame: bool = False
+    first_frame_features: bool = False
     normalise: bool = True
-    look_every: int = 1
+    image_every: int = 1
     keys_every: int = 1
-    level: TwoLevel | None = None
-    mirror: Mirror | None = None
+    level: Hierarchy | None = None
+    mirror: Symmetry | None = None
 
     def __post_init__(self) -> None:
         _require_image(self.image_shape)
         require_count("sensors", self.sensors, least=0)
-        for name in ("actions", "frames", "look_every", "keys_every"):
+        for name in ("actions", "frames", "image_every", "keys_every"):
             require_count(name, getattr(self, name))
-        require_flags(self, "normalise", "anchored", "recalls")
-        if self.recalls and (self.frames > 1 or self.anchored):
-            raise ValueError("recalls must be False with several frames, and with anchored readouts")
-        require_names("sees", self.sees, Sight)
-        require_type("vision", self.vision, *get_args(Vision))
+        require_flags(self, "normalise", "relative_to_first_frame", "first_frame_features")
+        if self.first_frame_features and (self.frames > 1 or self.relative_to_first_frame):
+            raise ValueError(
+                "first_frame_features must be False with several frames, and with relative_to_first_frame readouts"
+            )
+        require_names("preprocessing", self.preprocessing, Sight)
+        require_type("encoder", self.encoder, *get_args(Encoder))
         require_type("controller", self.controller, *get_args(Controller))
-        require_type("level", self.level, TwoLevel, type(None))
-        require_type("mirror", self.mirror, Mirror, type(None))
-        if self.keys_every > 1 and not isinstance(self.vision, Rank):
-            raise ValueError(f"keys_every must be 1 unless vision is Rank, not {self.keys_every}")
-        if self.level is not None and self.look_every > 1:
-            raise ValueError(f"look_every must be 1 with two levels, which choose when to look, not {self.look_every}")
-        if self.level is not None and _remembers(self.level.low) and _remembers(self.controller):
+        require_type("level", self.hierarchy, Hierarchy, type(None))
+        require_type("mirror", self.mirror, Symmetry, type(None))
+        if self.keys_every > 1 and not isinstance(self.encoder, Rank):
+            raise ValueError(f"keys_every must be 1 unless encoder is Rank, not {self.keys_every}")
+        if self.hierarchy is not None and self.image_every > 1:
+            raise ValueError(
+                f"image_every must be 1 with two levels, which choose when to look, not {self.image_every}"
+            )
+        if self.hierarchy is not None and _remembers(self.hierarchy.low_level) and _remembers(self.controller):
             raise ValueError("controller must have no memory above a low level that has one: an LSTM, or changes")
-        require_fit(self.vision, self.seen_shape)
+        require_fit(self.encoder, self.input_shape)
 
     @property
-    def seen_shape(self) -> tuple[int, int, int]:
-        """Of what the vision is shown."""
+    def input_shape(self) -> tuple[int, int, int]:
+        """Of what the encoder is shown."""
         height, width, channels = self.image_shape
-        return height, width, channels * len(self.sees)
+        return height, width, channels * len(self.preprocessing)
 
     @property
     def readout_size(self) -> int:
         """How many numbers one look gives."""
-        return readout_size(self.vision, self.seen_shape)
+        return readout_size(self.encoder, self.input_shape)
 
     @property
     def features_size(self) -> int:
         """How many numbers the controller receives of this look and others."""
-        return (self.frames + self.recalls) * self.readout_size
+        return (self.frames + self.first_frame_features) * self.readout_size
 
     @property
     def inputs_size(self) -> int:
@@ -232,16 +236,16 @@ class PolicySpec:
     @property
     def controller_inputs_size(self) -> int:
         """How many of the inputs the controller receives: all, unless it is a high level that does not feel sensors."""
-        return self.inputs_size if self.level is None or self.level.senses else self.features_size
+        return self.inputs_size if self.hierarchy is None or self.hierarchy.high_level_sensors else self.features_size
 
     @property
     def outputs_size(self) -> int:
         """How many numbers the controller gives: an action, or a command and how long to hold it."""
-        return self.actions if self.level is None else self.level.latent + 1
+        return self.actions if self.hierarchy is None else self.hierarchy.latent_size + 1
 
 
 def _remembers(controller: Controller) -> bool:
-    return isinstance(controller, LSTM) or controller == Products(changes=True)
+    return isinstance(controller, LSTM) or controller == Quadratic(changes=True)
 
 
 def _require_image(shape: object) -> None:
@@ -254,19 +258,19 @@ def _require_image(shape: object) -> None:
 
 Spec = TypeVar("Spec")
 KINDS: dict[str, type] = {
-    "policy": PolicySpec,
+    "policy": PolicyConfig,
     "rank": Rank,
-    "multi-rank": MultiRank,
+    "multi-head-rank": MultiHeadRank,
     "trans": Trans,
-    "exact-rank": ExactRank,
+    "attention-agent": AttentionAgent,
     "cnn": CNN,
     "blind": Blind,
     "linear": Linear,
     "mlp": MLP,
     "lstm": LSTM,
-    "products": Products,
-    "two-level": TwoLevel,
-    "mirror": Mirror,
+    "quadratic": Quadratic,
+    "hierarchy": Hierarchy,
+    "mirror": Symmetry,
     "relu": ReLU,
     "softmax": Softmax,
     "positions": Positions,
@@ -279,6 +283,6 @@ def to_json(spec: Any) -> dict[str, Any]:
     return CODEC.write(spec)
 
 
-def from_json(data: Any, kind: type[Spec] = PolicySpec) -> Spec:
+def from_json(data: Any, kind: type[Spec] = PolicyConfig) -> Spec:
     """The inverse of `to_json`; fields left out take their defaults, and whatever is wrong is a ValueError."""
     return CODEC.read("spec", data, (kind,))

@@ -16,7 +16,7 @@ class State(NamedTuple):
         inputs: what the controller received at the last step, before normalisation: features, then sensors. Between
             looks the features stay and the sensors go on; their running statistics are gathered from here.
         readouts: of the looks before the last one, the newest first; as many as there were, up to frames − 1. With
-            `anchored` or `recalls`, the first look's comes after them.
+            `relative_to_first_frame` or `first_frame_features`, the first look's comes after them.
         hidden: the controller's own memory.
         latent: the command of the high level.
         keys: those stored at the last refresh, if keys are refreshed less often than queries.
@@ -56,7 +56,7 @@ class Actor(Protocol):
         """The state at the start of an episode."""
         ...
 
-    def wants_image(self, state: Any) -> bool:
+    def needs_image(self, state: Any) -> bool:
         """Whether the next step looks at the image."""
         ...
 

@@ -26,7 +26,7 @@ class RankParams:
 
 
 @dataclass(frozen=True, eq=False)
-class MultiRankParams:
+class MultiHeadRankParams:
     """Of IAP-rank with several heads, which have stem, queries and keys in common."""
 
     stem: tuple[Affine, ...]
@@ -46,8 +46,8 @@ class TransParams:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactRankParams:
-    """Of AttentionAgent's vision."""
+class AttentionAgentParams:
+    """Of AttentionAgent's encoder."""
 
     query: Affine
     key: Affine
@@ -75,6 +75,6 @@ class LSTMParams:
 class Params:
     """All that evolves."""
 
-    vision: RankParams | MultiRankParams | TransParams | ExactRankParams | LayersParams | None
+    encoder: RankParams | MultiHeadRankParams | TransParams | AttentionAgentParams | LayersParams | None
     controller: LayersParams | LSTMParams
     low: LayersParams | LSTMParams | None

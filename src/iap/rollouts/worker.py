@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from iap.policies import Normaliser
-from iap.rollouts.jobs import Runner, explain
-from iap.rollouts.pools import Failure, Task
+from iap.rollouts.job import Runner, explain
+from iap.rollouts.pool import Failure, Task
 
 INPUT, OUTPUT = 0, 1  # file descriptors
 

@@ -134,11 +134,11 @@ def attention_figure(image: Num[np.ndarray, "H W C"], glances: Sequence[Glance],
 def _show(row: Sequence[Axes], image: np.ndarray, glance: Glance) -> None:
     where = (glance.grid, glance.patch, glance.stride)
     heat = heat_map(image, glance.scores, *where, zoom=ZOOM)
-    chosen = overlay(_grey(as_picture(image)), glance.chosen, *where, opacity=1, zoom=ZOOM)
+    chosen = overlay(_grey(as_picture(image)), glance.selected, *where, opacity=1, zoom=ZOOM)
     titled = {
         glance.title: enlarge(as_picture(image), ZOOM),
         "scores: dark low, bright high": heat,
-        f"attended: {len(glance.chosen)} of {glance.grid.patches:,} patches": chosen,
+        f"attended: {len(glance.selected)} of {glance.grid.patches:,} patches": chosen,
     }
     for axes, (title, picture) in zip(row, titled.items(), strict=True):
         axes.imshow(picture)
@@ -151,7 +151,7 @@ def _ring(axes: Axes, glance: Glance, size: tuple[int, int]) -> None:
     """A line around each group of chosen patches, so that the eye finds even a single pixel."""
     nearest = np.full(size, np.inf, np.float32)
     rows, columns = np.indices(size, dtype=np.float32)
-    for y, x in centres_of(glance.grid, glance.patch, glance.stride)[glance.chosen]:
+    for y, x in centres_of(glance.grid, glance.patch, glance.stride)[glance.selected]:
         np.minimum(nearest, np.hypot(rows - y, columns - x), out=nearest)
     radius = 0.7 * glance.patch + size[1] / 50
     if nearest.min() < radius < nearest.max():

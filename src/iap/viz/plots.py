@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
-from iap.whole_files import write_whole
+from iap._files import write_whole
 
 Row = Mapping[str, Any]
 

@@ -149,12 +149,14 @@ def _views(camera: Picture, attention: Attention | None, height: int, width: int
         return _captioned(_fit(camera, zoom), "camera"), _captioned(_fit(camera // 4, zoom), "attends to nothing")
     part, side = _drawn_part(attention)
     seen, heat = camera.copy(), camera // 3
-    seen[part] = overlay(camera[part], attention.chosen, attention.grid, side, attention.stride)
+    seen[part] = overlay(camera[part], attention.selected, attention.grid, side, attention.stride)
     heat[part] = heat_map(camera[part], attention.scores, attention.grid, side, attention.stride)
     seen, heat = _fit(seen, zoom), _fit(heat, zoom)
     _frame_chosen(seen, attention, side, zoom)
-    count = f"attended: {len(attention.chosen)} of {attention.grid.patches:,}" if len(attention.chosen) else "camera"
-    return _captioned(seen, count, mark=len(attention.chosen) > 0), _captioned(heat, "scores: low", "high")
+    count = (
+        f"attended: {len(attention.selected)} of {attention.grid.patches:,}" if len(attention.selected) else "camera"
+    )
+    return _captioned(seen, count, mark=len(attention.selected) > 0), _captioned(heat, "scores: low", "high")
 
 
 def _drawn_part(attention: Attention) -> tuple[tuple[slice, slice], int]:
@@ -183,7 +185,7 @@ def _resize(picture: Picture, zoom: float, how: Image.Resampling) -> Picture:
 def _frame_chosen(picture: Picture, attention: Attention, side: int, zoom: float) -> None:
     """Draw a red frame around each group of attended patches."""
     half = max(side * zoom, SMALLEST_MARK_PX) / 2
-    middles = (centres_of(attention.grid, attention.patch, attention.stride)[attention.chosen] + 0.5) * zoom
+    middles = (centres_of(attention.grid, attention.patch, attention.stride)[attention.selected] + 0.5) * zoom
     inside = np.zeros((2, *picture.shape[:2]), bool)
     for mask, reach in zip(inside, (half, half - LINE_PX), strict=True):
         for (top, left), (bottom, right) in zip(np.rint(middles - reach), np.rint(middles + reach), strict=True):

@@ -3,10 +3,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
 from iap.envs.quadruped.robots import load_robot
-from iap.envs.quadruped.simulator import SEGMENTS, Box, View
-from iap.locomotion.pmtg import TROT, WALK, Gait, TrajectoryGenerator
+from iap.envs.quadruped.simulation.mujoco import MujocoSimulator
+from iap.envs.quadruped.simulation.protocol import SEGMENTS, Box, View
+from iap.locomotion.trajectory_generator import TROT, WALK, Gait, TrajectoryGenerator
 
 A1 = load_robot("a1")
 GROUND = Box("floor", (0, 0, -0.5), (100, 100, 1), friction=0.7)

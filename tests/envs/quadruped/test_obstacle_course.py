@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from iap.envs.camera import Camera
-from iap.envs.contract import make_env
-from iap.envs.quadruped.courses import CourseOptions
-from iap.envs.quadruped.simulator import SEGMENTS
+from iap.envs.core import make_env
+from iap.envs.quadruped.obstacle_course.course import CourseOptions
+from iap.envs.quadruped.simulation.protocol import SEGMENTS
+from iap.envs.rendering.camera import Camera
 
 ID = "iap/ObstacleCourse-v0"
 STILL = np.zeros(17, np.float32)
@@ -47,11 +47,11 @@ def mirrored_action(action: np.ndarray) -> np.ndarray:
 def follow(env: Any, actions: Any, seed: int = 0) -> tuple[list[dict], np.ndarray, np.ndarray]:
     """Observations, states and rewards of an episode, until it ends or the actions do."""
     observation, _ = env.reset(seed=seed)
-    observations, states, rewards = [observation], [env.unwrapped.true_state()], []
+    observations, states, rewards = [observation], [env.unwrapped.privileged_state()], []
     for action in actions:
         observation, reward, terminated, truncated, _ = env.step(action)
         observations.append(observation)
-        states.append(env.unwrapped.true_state())
+        states.append(env.unwrapped.privileged_state())
         rewards.append(reward)
         if terminated or truncated:
             break
@@ -77,8 +77,8 @@ def run_blind(env: Any, act: Any = lambda _: STILL, seed: int = 0) -> tuple[floa
 
 def towards_the_gaps(env: Any) -> np.ndarray:
     """Steer by what only the simulator knows."""
-    x, y = env.true_state()[:2]
-    w, z = env.true_state()[[3, 6]]
+    x, y = env.privileged_state()[:2]
+    w, z = env.privileged_state()[[3, 6]]
     wall = next(wall for wall in env.course.walls if wall.x_m > x - 0.2)
     aim = (1.5 - wall.gap_m / 2) * (1 if wall.gap_at_left else -1)
     heading = math.atan2(aim - y, max(wall.x_m - x - 0.3, 0.3)) - 2 * math.atan2(z, w)
@@ -237,7 +237,7 @@ def test_looking_does_not_change_where_the_robot_goes(course):
     env.unwrapped.look(False)
     for action in random_actions(40):
         env.step(action)
-    np.testing.assert_array_equal(env.unwrapped.true_state(), looked[-1])
+    np.testing.assert_array_equal(env.unwrapped.privileged_state(), looked[-1])
 
 
 def test_segmentation_tells_apart_what_has_other_colours(course):

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from iap.envs.quadruped.depth_rays import DepthRays
-from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
+from iap.envs.quadruped.footsteps.terrain import FLOOR_M, KINDS, draw_terrain, most_boxes
 from iap.envs.quadruped.robots import load_robot, rotation
-from iap.envs.quadruped.simulator import Box, View
-from iap.envs.quadruped.uneven_terrain import FLOOR_M, KINDS, draw_terrain, most_boxes
+from iap.envs.quadruped.simulation.mujoco import MujocoSimulator
+from iap.envs.quadruped.simulation.protocol import Box, View
+from iap.envs.rendering.depth_rays import DepthRays
 
 SEEDS = range(30)
 

@@ -11,18 +11,18 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from scipy.ndimage import gaussian_filter, maximum_filter, minimum_filter
 
-from iap.envs.camera import load_mujoco
-from iap.envs.contract import make_env
-from iap.envs.quadruped.depth_rays import mount_of
-from iap.envs.quadruped.footstep_baselines import blind_action, oracle_action
-from iap.envs.quadruped.footstep_task import FootstepTask
-from iap.envs.quadruped.footsteps import ACTIONS, FEELINGS, ON_STAIRS, ON_THE_LEVEL, SENSORS
-from iap.envs.quadruped.ground_cameras import FOOTING, VIEWS
-from iap.envs.quadruped.mujoco_simulator import MujocoSimulator
-from iap.envs.quadruped.one_foot_loops import footing, window_around
+from iap.envs.core import make_env
+from iap.envs.quadruped.footsteps.baselines import blind_action, oracle_action
+from iap.envs.quadruped.footsteps.commands import ACTIONS, FEELINGS, ON_STAIRS, ON_THE_LEVEL, SENSORS
+from iap.envs.quadruped.footsteps.env import FootstepTask
+from iap.envs.quadruped.footsteps.ground_cameras import FOOTING, VIEWS
+from iap.envs.quadruped.footsteps.single_foot_kernels import footing, window_around
+from iap.envs.quadruped.footsteps.terrain import KINDS
 from iap.envs.quadruped.robots import load_robot
-from iap.envs.quadruped.simulator import Box
-from iap.envs.quadruped.uneven_terrain import KINDS
+from iap.envs.quadruped.simulation.mujoco import MujocoSimulator
+from iap.envs.quadruped.simulation.protocol import Box
+from iap.envs.rendering.camera import load_mujoco
+from iap.envs.rendering.depth_rays import mount_of
 from iap.locomotion.quadruped import LAIKAGO
 from iap.locomotion.walker import Command
 
@@ -154,7 +154,7 @@ def test_noise_disturbs_what_is_observed_and_not_what_happens(task):
     for _ in range(6):
         action = oracle_action(quiet)
         seen, disturbed = quiet.step(action)[0]["sensors"], noisy.step(action)[0]["sensors"]
-        np.testing.assert_array_equal(quiet.true_state(), noisy.true_state())
+        np.testing.assert_array_equal(quiet.privileged_state(), noisy.privileged_state())
         assert 0 < np.abs(seen - disturbed).max() < 1.0
 
 
@@ -335,7 +335,7 @@ def test_boxes_out_of_reach_change_nothing_but_the_time(kind, task):
         other._simulator._near._x_m = np.inf  # where the trunk never is: boxes are chosen anew
         action = oracle_action(env) if step < 40 else np.ones(2)  # and at last it falls
         ends = [each.step(action)[2] for each in (env, other)]
-        np.testing.assert_array_equal(env.true_state(), other.true_state())
+        np.testing.assert_array_equal(env.privileged_state(), other.privileged_state())
         left_out += int((env._simulator.model.geom_contype != other._simulator.model.geom_contype).sum())
         assert ends[0] == ends[1]
         if ends[0]:

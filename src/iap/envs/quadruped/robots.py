@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from iap.locomotion.pmtg import LEGS
+from iap.locomotion.trajectory_generator import LEGS
 
 ROBOTS = ("a1", "laikago")
 MIRROR = np.array([1.0, -1.0, 1.0])

@@ -1,0 +1,1 @@
+"""The attention mathematics compiled for one CPU core: image → scores."""

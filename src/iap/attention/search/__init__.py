@@ -1,0 +1,1 @@
+"""A key database for cross-attention: exact lookup, sign hashing, sampling tree."""

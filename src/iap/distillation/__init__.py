@@ -1,0 +1,1 @@
+"""Pretraining of a policy from privileged information."""

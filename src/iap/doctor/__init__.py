@@ -1,0 +1,1 @@
+"""What `iap doctor` checks."""

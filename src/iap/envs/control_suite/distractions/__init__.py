@@ -1,0 +1,1 @@
+"""The Distracting Control Suite's backgrounds, camera poses and colours."""

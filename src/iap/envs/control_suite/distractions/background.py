@@ -1,0 +1,77 @@
+"""Another picture, or a film, in place of the sky."""
+
+from collections.abc import Sequence, Sized
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from iap.envs.control_suite.distractions.sources import Video
+from iap.envs.rendering.camera import load_mujoco
+
+GROUND_ALPHA = {"reacher": 0.0, "walker": 1.0, "cheetah": 1.0}  # of the floor, behind which the sky is seen
+GROUND_ALPHA_ELSEWHERE = 0.3
+GROUND_MATERIAL = "grid"
+
+
+class Moment(NamedTuple):
+    """Which frame of which video is shown, and the direction in which it plays, ±1."""
+
+    video: int
+    frame: int
+    direction: int
+
+
+def ground_alpha(domain: str) -> float:
+    """How opaque the floor is when the background matters."""
+    return GROUND_ALPHA.get(domain, GROUND_ALPHA_ELSEWHERE)
+
+
+def draw_moment(videos: Sequence[Sized], rng: np.random.Generator) -> Moment:
+    """Any frame of any video, to show or to play from."""
+    video = int(rng.integers(len(videos)))
+    return Moment(video, int(rng.integers(len(videos[video]))), int(rng.choice([-1, 1])))
+
+
+def play(moment: Moment, length: int) -> Moment:
+    """The next frame, turning round at both ends."""
+    if not 0 <= moment.frame + moment.direction < length:
+        moment = moment._replace(direction=-moment.direction)
+    return moment._replace(frame=min(max(moment.frame + moment.direction, 0), length - 1))
+
+
+class BackgroundDistraction:
+    """The sky of a model, the same picture on each of its six sides."""
+
+    def __init__(self, model: Any, domain: str, videos: Sequence[Video], side: int, dynamic: bool) -> None:
+        """The sky of `model`, from `videos` whose frames have `side`² pixels."""
+        mujoco = load_mujoco()
+        skies = np.flatnonzero(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)
+        if not skies.size:
+            raise ValueError(f"{domain} has no sky to put a background on")
+        self.texture = int(skies[0])
+        model.tex_width[self.texture] = model.tex_height[self.texture] = side  # a square is used for all six sides
+        start = model.tex_adr[self.texture]
+        self._pixels = model.tex_data[start : start + 3 * side**2].reshape(side, side, 3)
+        ground = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_MATERIAL.value, GROUND_MATERIAL)
+        if ground >= 0:
+            model.mat_rgba[ground, 3] = ground_alpha(domain)
+        self._videos, self._dynamic = videos, dynamic
+        self._shown: tuple[int, int] | None = None
+        self.version = 0
+
+    def begin(self, rng: np.random.Generator) -> None:
+        """Choose the picture of an episode, or where its film begins."""
+        self._moment = draw_moment(self._videos, rng)
+
+    def advance(self) -> None:
+        """Let a step of the task pass."""
+        if self._dynamic:
+            self._moment = play(self._moment, len(self._videos[self._moment.video]))
+
+    def show(self, _data: Any) -> None:
+        """Write the picture into the model, if it is another one; a camera that sees a new `version` uploads it."""
+        video, frame, _ = self._moment
+        if self._shown != (video, frame):
+            self._pixels[:] = self._videos[video].frame(frame)[:, ::-1]  # the sky is seen from inside
+            self._shown = (video, frame)
+            self.version += 1

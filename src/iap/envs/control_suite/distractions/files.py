@@ -1,0 +1,74 @@
+"""Backgrounds from files: folders of frames, pictures, and films. Of each picture the middle square is seen."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import imageio_ffmpeg
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image, ImageOps
+
+from iap.envs.control_suite.distractions.cache import PICTURES, Picture
+
+IMAGES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".ppm", ".tif", ".tiff"})
+FILMS = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".m4v", ".mpg", ".mpeg"})
+MOST_FRAMES = 300  # of a film, from its beginning: they are kept in memory
+
+
+class Stills:
+    """A video of image files, one a frame."""
+
+    def __init__(self, paths: Sequence[Path], side: int) -> None:
+        self._paths, self._side = paths, side
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def frame(self, index: int) -> Picture:
+        """One of them."""
+        path = self._paths[index]
+        return PICTURES.get((path, self._side), lambda: _read_picture(path, self._side))
+
+
+class Film:
+    """A part of a video file, from and to some share of its length."""
+
+    def __init__(self, path: Path, side: int, begin: float = 0.0, end: float = 1.0) -> None:
+        self._path, self._side, self._begin, self._end = path, side, begin, end
+
+    def __len__(self) -> int:
+        return len(self._frames())
+
+    def frame(self, index: int) -> Picture:
+        """One of its frames."""
+        return self._frames()[index]
+
+    def _frames(self) -> UInt8[np.ndarray, "frames side side 3"]:
+        whole = PICTURES.get((self._path, self._side), lambda: _read_film(self._path, self._side))
+        part = whole[round(self._begin * len(whole)) : round(self._end * len(whole))]
+        if not len(part):
+            raise ValueError(f"backgrounds: the video {self._path} has too few frames to hold some out: {len(whole)}")
+        return part
+
+
+def _read_picture(path: Path, side: int) -> Picture:
+    try:
+        with Image.open(path) as image:
+            image.draft("RGB", (2 * side, 2 * side))  # a JPEG need not be decoded in full
+            square = ImageOps.fit(image.convert("RGB"), (side, side), Image.Resampling.BILINEAR)
+    except Exception as error:  # Pillow's decoders raise whatever they like at a broken file
+        raise ValueError(f"backgrounds: cannot read the image {path}: {error}") from error
+    return np.array(square)
+
+
+def _read_film(path: Path, side: int) -> UInt8[np.ndarray, "frames side side 3"]:
+    square = f"crop='min(iw,ih)':'min(iw,ih)',scale={side}:{side}"
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(path), "-vf", square]
+    command += ["-frames:v", str(MOST_FRAMES), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    frames = np.frombuffer(done.stdout, np.uint8)
+    if done.returncode != 0 or not frames.size or frames.size % (3 * side**2):
+        why = done.stderr.decode(errors="replace").strip().splitlines() or ["it holds no frames"]
+        raise ValueError(f"backgrounds: cannot read the video {path}: {why[-1]}")
+    return frames.reshape(-1, side, side, 3)

@@ -1,0 +1,1 @@
+"""A Laikago that chooses its footholds on step-stones, grids and stairs."""

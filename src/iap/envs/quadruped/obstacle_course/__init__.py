@@ -1,0 +1,1 @@
+"""A Unitree A1 on a course of walls with gaps."""

@@ -1,0 +1,1 @@
+"""The simulator interface of the quadruped environments, and its MuJoCo implementation."""

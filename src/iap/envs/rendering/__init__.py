@@ -1,0 +1,1 @@
+"""Cameras: OpenGL rendering through MuJoCo, and depth images by ray casting."""

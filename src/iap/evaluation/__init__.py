@@ -1,0 +1,1 @@
+"""Evaluation of trained policies: returns, ablations, attention statistics, probes."""

@@ -1,1 +1,0 @@
-"""What can be run: benchmarks and comparisons, each returning rows."""

@@ -1,0 +1,120 @@
+"""Running statistics of what a controller receives: gathered an episode at a time, merged exactly, then applied."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from iap.policies.kernels import normalise
+
+CLIP = 5.0  # standard deviations
+FLAT = 1e-6  # a standard deviation below this belongs to a constant, which is only centred
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """How many rows there were, their mean, and their summed squares about it; all in float64.
+
+    Two of them merge to what all rows together would have given (Chan et al.), so statistics may be gathered by any
+    number of workers, as long as they are merged in one order.
+    """
+
+    count: int
+    mean: Float[np.ndarray, " d"]
+    m2: Float[np.ndarray, " d"]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 0:
+            raise ValueError(f"count must be a whole number, at least 0, not {self.count!r}")
+        for name in ("mean", "m2"):
+            x = np.array(getattr(self, name), np.float64)  # a copy of its own
+            if x.ndim != 1 or not np.isfinite(x).all():
+                raise ValueError(f"{name} must be a vector of finite numbers, not {x}")
+            x.flags.writeable = False
+            object.__setattr__(self, name, x)
+        if self.mean.shape != self.m2.shape:
+            raise ValueError(f"mean and m2 must be of one length, not {len(self.mean)} and {len(self.m2)}")
+        if (self.m2 < 0).any():
+            raise ValueError(f"m2 must not be negative, but one is {self.m2.min()}")
+
+    @classmethod
+    def none(cls, size: int) -> Self:
+        """The moments of no rows at all."""
+        return cls(0, np.zeros(size), np.zeros(size))
+
+    @classmethod
+    def of(cls, rows: Float[np.ndarray, "n d"] | Sequence[np.ndarray]) -> Self:
+        """The moments of these rows."""
+        x = np.asarray(rows, np.float64)
+        if x.ndim != 2:  # noqa: PLR2004
+            raise ValueError(f"rows must be (n, d), not of shape {x.shape}")
+        if len(x) == 0:
+            return cls.none(x.shape[1])
+        mean = x.mean(axis=0)
+        return cls(len(x), mean, np.square(x - mean).sum(axis=0))
+
+    def merge(self, other: "Moments") -> Self:
+        """The moments of both sets of rows together."""
+        if other.mean.shape != self.mean.shape:
+            raise ValueError(f"moments of {len(self.mean)} numbers cannot merge with moments of {len(other.mean)}")
+        if other.count == 0:
+            return self
+        count = self.count + other.count
+        apart = other.mean - self.mean
+        mean = self.mean + apart * (other.count / count)
+        m2 = self.m2 + other.m2 + apart**2 * (self.count * other.count / count)
+        return type(self)(count, mean, m2)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """As arrays, for files of arrays."""
+        return {"count": np.array(self.count, np.int64), "mean": self.mean, "m2": self.m2}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """The inverse of `to_arrays`."""
+        if missing := {"count", "mean", "m2"} - set(arrays):
+            raise ValueError(f"a normaliser needs count, mean and m2: {', '.join(sorted(missing))} missing")
+        count = np.asarray(arrays["count"])
+        if count.size != 1 or not np.issubdtype(count.dtype, np.integer):
+            raise ValueError(f"count must be one whole number, not {count}")
+        return cls(int(count.reshape(())), arrays["mean"], arrays["m2"])
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain numbers and lists, which JSON keeps to the last bit."""
+        return {"count": self.count, "mean": self.mean.tolist(), "m2": self.m2.tolist()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_json`."""
+        if not isinstance(data, Mapping) or set(data) != {"count", "mean", "m2"}:
+            raise ValueError(f"a normaliser holds count, mean and m2, not {data!r}"[:200])
+        vectors = []
+        for name in ("mean", "m2"):
+            if not isinstance(data[name], list) or not all(type(x) in (int, float) for x in data[name]):
+                raise ValueError(f"{name} must be a list of numbers, not {data[name]!r}"[:200])
+            try:
+                vectors.append(np.array(data[name], np.float64))
+            except OverflowError:
+                raise ValueError(f"{name} holds a number too large for a float") from None
+        return cls(data["count"], *vectors)
+
+
+@dataclass(frozen=True, eq=False)
+class Normaliser(Moments):
+    """Moments that are applied: the policy's share of what training learnt without evolving it."""
+
+    def apply(self, x: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+        """(x − mean)/std, clipped to ±5, as float32; x itself as long as nothing was gathered."""
+        return normalise(np.asarray(x, np.float32), *self.folded)
+
+    @cached_property
+    def folded(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """The mean, one over the standard deviation, and where to clip; constants keep their unit."""
+        if self.count == 0:
+            return np.zeros(len(self.mean)), np.ones(len(self.mean)), math.inf
+        std = np.sqrt(self.m2 / self.count)
+        return self.mean.copy(), 1 / np.where(std < FLAT, 1.0, std), CLIP

@@ -1,0 +1,1 @@
+"""Training: config, presets, the loop, checkpoints, the run directory."""

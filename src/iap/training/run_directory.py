@@ -1,0 +1,137 @@
+"""The folder of a run: config, metrics, checkpoint, policies; each file is whole or not there."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from iap._files import write_whole
+from iap.policies.serialization import PolicyFile
+from iap.policies.serialization import save as save_policy
+from iap.training.config import TrainConfig, config_from_json, config_to_json
+from iap.training.tensorboard import EventFile
+
+Row = dict[str, Any]
+
+
+class RunError(ValueError):
+    """A run's folder cannot be used; the message says why and what would help."""
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """A folder with `config.json`, `metrics.jsonl`, `checkpoint.safetensors` and policies, such as `best.policy`."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, config: TrainConfig) -> "RunDirectory":
+        """A new run's folder; one that holds a run already is refused."""
+        run = cls(path)
+        with run.explained():
+            path.mkdir(parents=True, exist_ok=True)
+            if run.config_file.exists():
+                raise RunError(f"{path} holds a run already: resume it with `iap train --resume {path}`")
+            write_whole(run.config_file, json.dumps(config_to_json(config), indent=1).encode())
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> tuple["RunDirectory", TrainConfig]:
+        """An existing run and its config."""
+        run = cls(path)
+        try:
+            data = json.loads(run.config_file.read_text(encoding="utf-8"))
+            return run, config_from_json(data)
+        except FileNotFoundError:
+            raise RunError(f"{path} holds no run: there is no {run.config_file.name} in it") from None
+        except (ValueError, OSError) as error:
+            raise RunError(f"{run.config_file} cannot be read: {error}") from error
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Whatever keeps the folder from being written to, as one error that says so."""
+        try:
+            yield
+        except OSError as error:
+            reason = f"{self.path} cannot be written ({error.strerror}); what was saved before is whole"
+            raise RunError(reason) from error
+
+    @property
+    def config_file(self) -> Path:
+        """The config."""
+        return self.path / "config.json"
+
+    @property
+    def metrics_file(self) -> Path:
+        """One JSON row an iteration."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoint_file(self) -> Path:
+        """All that the next iteration needs."""
+        return self.path / "checkpoint.safetensors"
+
+    def policy_file(self, which: str) -> Path:
+        """The policy "best" or "last", or what evolution started from: "screened", "taught" or "start"."""
+        return self.path / f"{which}.policy"
+
+    def save_policy(self, which: str, policy: PolicyFile) -> None:
+        """Replace a policy."""
+        with self.explained():
+            save_policy(self.policy_file(which), policy)
+
+    def save_checkpoint(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
+        """Replace the checkpoint; whatever happens, the old or the new one is there, whole."""
+        with self.explained():
+            whole = {name: np.array(x, order="C") for name, x in arrays.items()}
+            write_whole(self.checkpoint_file, save(whole, metadata={"facts": json.dumps(facts)}))
+
+    def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+        """The checkpoint's arrays and facts; None if the run never got to its first."""
+        if not self.checkpoint_file.exists():
+            return None
+        try:
+            from safetensors import safe_open
+
+            with safe_open(self.checkpoint_file, framework="numpy") as opened:
+                facts = json.loads((opened.metadata() or {})["facts"])
+            return load_file(self.checkpoint_file), facts
+        except (SafetensorError, OSError, ValueError, KeyError) as error:
+            raise RunError(f"{self.checkpoint_file} cannot be read: {error}") from error
+
+    def open_events(self) -> EventFile:
+        """A file for TensorBoard."""
+        with self.explained():
+            return EventFile(self.path / "tensorboard")
+
+    def append_metrics(self, row: Row) -> None:
+        """One more row, on the disk before this returns."""
+        with self.explained(), self.metrics_file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def read_metrics(self) -> list[Row]:
+        """All whole rows; one that was cut off by a crash is left out."""
+        if not self.metrics_file.exists():
+            return []
+        rows = []
+        for line in self.metrics_file.read_text(encoding="utf-8").splitlines():
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                break
+        return rows
+
+    def keep_metrics(self, iteration: int) -> None:
+        """Only the rows up to this iteration: those that the checkpoint knows of."""
+        rows = [row for row in self.read_metrics() if row["iteration"] <= iteration]
+        with self.explained():
+            write_whole(self.metrics_file, "".join(json.dumps(row) + "\n" for row in rows).encode())

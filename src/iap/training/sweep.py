@@ -1,0 +1,95 @@
+"""Many runs of one preset over a grid of its options: parallel inside, resumable, a table and a heat map at the end."""
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from iap.rollouts import Job, Pool
+from iap.training.config import TrainConfig, fitted_to_env
+from iap.training.loop import train
+from iap.training.run_directory import RunDirectory
+
+Grid = Mapping[str, Sequence[Any]]
+Row = dict[str, Any]
+
+
+def parse_grid(words: Sequence[str]) -> dict[str, list[Any]]:
+    """Words like `policy.encoder.patch=1,2,4`, each an axis of the grid."""
+    grid: dict[str, list[Any]] = {}
+    for word in words:
+        name, equals, values = word.partition("=")
+        if not equals or not name or not values:
+            raise ValueError(f"--grid must be NAME=VALUE,VALUE,…, not {word!r}")
+        grid[name] = [_parsed(value) for value in values.split(",")]
+    return grid
+
+
+def sweep(
+    config: TrainConfig,
+    grid: Grid,
+    out: Path,
+    open_pool: Callable[[Job], Any],
+    report: Callable[[str, Row], None] = lambda _name, _row: None,
+) -> list[Row]:
+    """Train every point of the grid that is not trained yet; rows of the points with the best held-out return of each.
+
+    A point's folder is named after its options, so that a sweep that was stopped goes on where it was.
+    """
+    rows = []
+    for values in itertools.product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        name = "_".join(f"{key.rpartition('.')[2]}={value}" for key, value in point.items())
+        rows.append(
+            point | _train_point(changed(config, point), out / name, open_pool, lambda row, n=name: report(n, row))
+        )
+    return rows
+
+
+def changed(config: TrainConfig, point: Mapping[str, Any]) -> TrainConfig:
+    """The config with options like `policy.encoder.patch` set."""
+    for name, value in point.items():
+        config = _with(config, name.split("."), value, name)
+    return config
+
+
+def _with(part: Any, path: Sequence[str], value: Any, name: str) -> Any:
+    if not is_dataclass(part) or not hasattr(part, path[0]):
+        raise ValueError(f"there is no option {name!r} ({type(part).__name__} has no {path[0]!r})")
+    inner = value if len(path) == 1 else _with(getattr(part, path[0]), path[1:], value, name)
+    return replace(part, **{path[0]: inner})  # pyright: ignore[reportArgumentType]
+
+
+def _train_point(
+    config: TrainConfig, path: Path, open_pool: Callable[[Job], Any], report: Callable[[Row], None]
+) -> Row:
+    rows = train_the_rest(config, path, open_pool, report).read_metrics()
+    return {key: rows[-1][key] for key in ("episodes", "mean", "best", "held_out_best")} | {"run": str(path)}
+
+
+def train_the_rest(
+    config: TrainConfig, path: Path, open_pool: Callable[[Job], Any], report: Callable[[Row], None]
+) -> RunDirectory:
+    """A run of this config in this folder, trained to its end from wherever it was stopped, if it was."""
+    config = fitted_to_env(config)
+    if (path / "config.json").exists():
+        run, existing = RunDirectory.open(path)
+        if existing != config:
+            raise ValueError(f"{path} holds a run with other options: choose another folder, or delete it")
+    else:
+        run = RunDirectory.create(path, config)
+    rows = run.read_metrics()
+    if not rows or rows[-1]["iteration"] < config.iterations:
+        pool: Pool
+        with open_pool(config.job) as pool:
+            train(config, pool, run, report)
+    return run
+
+
+def _parsed(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

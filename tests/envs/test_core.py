@@ -1,0 +1,285 @@
+import importlib.util
+import os
+import subprocess
+import sys
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iap.envs.core import action_count, make_env, to_action
+
+UNIT = spaces.Box(-1, 1, (2,), np.float32)
+
+# Importing Box2D in order to find out would crash, since warnings are errors here.
+box2d = pytest.mark.skipif(importlib.util.find_spec("Box2D") is None, reason="the extra box2d is not installed")
+pygame = pytest.mark.skipif(importlib.util.find_spec("pygame") is None, reason="the extra box2d is not installed")
+
+
+class Still(gymnasium.Env):
+    """An environment of any spaces, in which every observation is given beforehand."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, observes: spaces.Space, shows: Any = None, acts: spaces.Space = UNIT) -> None:
+        self.observation_space, self.action_space = observes, acts
+        self._shows = observes.sample() if shows is None else shows
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed, options=options)
+        return self._shows, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        return self._shows, 0.0, False, False, {"action": action}
+
+
+gymnasium.register("iap-tests/Still-v0", cast(Any, Still))
+
+
+def seen(env: gymnasium.Env, steps: int = 5, seed: int = 3) -> list[dict[str, np.ndarray]]:
+    """The observations of some steps of one sequence of actions, each checked against the contract."""
+    rng = np.random.default_rng(0)
+    raw = rng.uniform(-1, 1, (steps, action_count(env.action_space))).astype(np.float32)
+    observations = [env.reset(seed=seed)[0]]
+    observations += [env.step(to_action(env.action_space, row))[0] for row in raw]
+    for observation in observations:
+        assert env.observation_space.contains(observation)
+        assert observation["image"].dtype in (np.uint8, np.float32)
+        assert observation["image"].ndim == 3
+        assert observation["sensors"].dtype == np.float32
+        assert observation["sensors"].ndim == 1
+    return observations
+
+
+def assert_repeats(id: str, **kwargs: Any) -> list[dict[str, np.ndarray]]:
+    first, second = make_env(id, **kwargs), make_env(id, **kwargs)
+    ours, theirs = seen(first), seen(second)
+    first.close()
+    second.close()
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a["image"], b["image"])
+        np.testing.assert_array_equal(a["sensors"], b["sensors"])
+    return ours
+
+
+@box2d
+def test_car_racing_is_seen_in_colour_and_repeats_by_seed():
+    observations = assert_repeats("CarRacing-v3")
+    assert observations[0]["image"].shape == (96, 96, 3)
+    assert observations[0]["sensors"].shape == (0,)
+    assert (observations[0]["image"] != observations[-1]["image"]).any()
+
+
+@box2d
+def test_car_racing_takes_its_own_options():
+    env = make_env("CarRacing-v3", continuous=False, max_episode_steps=3)
+    assert action_count(env.action_space) == 5
+    env.reset(seed=0)
+    assert [env.step(0)[3] for _ in range(3)] == [False, False, True]
+    env.close()
+
+
+@pygame
+def test_cart_pole_is_seen_by_its_picture_and_not_by_its_state():
+    observations = assert_repeats("CartPole-v1", image_from="render", image_size=(40, 60))
+    assert observations[0]["image"].shape == (40, 60, 3)
+    assert observations[0]["sensors"].shape == (0,)
+    assert (observations[0]["image"] != observations[-1]["image"]).any()
+
+
+@pygame
+def test_a_picture_keeps_its_size_unless_told():
+    env = make_env("CartPole-v1", image_from="render")
+    image = env.reset(seed=0)[0]["image"]
+    assert image.shape == (400, 600, 3)
+    np.testing.assert_array_equal(image, env.render())
+    env.close()
+
+
+def test_the_built_in_task_is_not_wrapped():
+    env = make_env("iap/Seek-v0", size=16)
+    assert env.observation_space is env.unwrapped.observation_space
+    assert seen(env)[0]["image"].shape == (16, 16, 3)
+
+
+def test_depth_in_metres_stays_float_and_gets_a_channel():
+    depth = np.linspace(0.1, 9, 24 * 32).reshape(24, 32)
+    env = make_env("iap-tests/Still-v0", observes=spaces.Box(0, np.inf, (24, 32), np.float64), shows=depth)
+    image = seen(env)[0]["image"]
+    assert image.dtype == np.float32
+    np.testing.assert_array_equal(image[..., 0], depth.astype(np.float32))
+
+
+def test_a_grey_image_gets_a_channel():
+    env = make_env("iap-tests/Still-v0", observes=spaces.Box(0, 255, (10, 12), np.uint8))
+    assert seen(env)[0]["image"].shape == (10, 12, 1)
+
+
+def test_what_is_observed_beside_the_image_becomes_sensors():
+    space = spaces.Dict(
+        camera=spaces.Box(0, 255, (8, 8, 3), np.uint8),
+        legs=spaces.Box(-1, 1, (2,), np.float64),
+        gait=spaces.Discrete(3),
+    )
+    shows = {"camera": np.full((8, 8, 3), 7, np.uint8), "gait": 1, "legs": np.array([0.25, -0.5])}
+    observation = seen(make_env("iap-tests/Still-v0", observes=space, shows=shows))[0]
+    np.testing.assert_array_equal(observation["sensors"], [0, 1, 0, 0.25, -0.5])
+    assert (observation["image"] == 7).all()
+
+
+def test_a_smaller_image_holds_the_means_and_a_larger_one_repeats():
+    colours = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3) * 3
+    space = spaces.Box(0, 255, (4, 6, 3), np.uint8)
+    small = seen(make_env("iap-tests/Still-v0", observes=space, shows=colours, image_size=[2, 3]))[0]["image"]
+    means = colours.reshape(2, 2, 3, 2, 3).mean(axis=(1, 3))
+    assert small.dtype == np.uint8
+    np.testing.assert_allclose(small, means, atol=0.5)
+    large = seen(make_env("iap-tests/Still-v0", observes=space, shows=colours, image_size=(8, 12)))[0]["image"]
+    np.testing.assert_array_equal(large, colours.repeat(2, axis=0).repeat(2, axis=1))
+
+
+def test_a_float_image_can_be_resized():
+    depth = np.array([[1.0, 2.0], [3.0, 6.0]], np.float32)
+    space = spaces.Box(0, 10, (2, 2), np.float32)
+    image = seen(make_env("iap-tests/Still-v0", observes=space, shows=depth, image_size=(1, 1)))[0]["image"]
+    assert image.dtype == np.float32
+    assert image == 3
+
+
+@pytest.mark.parametrize(
+    ("id", "near"), [("CarRacing-v9", "CarRacing-v3"), ("iap/seek-v0", "iap/Seek-v0"), ("cheetah-run", "iap/cheetah")]
+)
+def test_an_unknown_id_is_named_with_its_nearest_neighbours(id, near):
+    with pytest.raises(ValueError, match=rf"'{id}'; the nearest are .*{near}"):
+        make_env(id)
+
+
+def test_an_id_may_name_the_module_that_registers_it(tmp_path, monkeypatch):
+    (tmp_path / "my_robot.py").write_text(
+        "import gymnasium\ngymnasium.register('my/Robot-v0', 'iap.envs.seek:Seek', max_episode_steps=3)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert seen(make_env("my_robot:my/Robot-v0"), steps=2)
+    with pytest.raises(ValueError, match="No module named 'no_such_robot'"):
+        make_env("no_such_robot:my/Robot-v0")
+
+
+def test_options_that_do_not_exist_are_named_with_those_that_do():
+    with pytest.raises(TypeError, match=r"iap/Seek-v0 has no option colour, sise; it has size, distractors"):
+        make_env("iap/Seek-v0", sise=3, colour="red")
+
+
+def test_vectors_alone_are_refused_and_the_way_out_is_told():
+    with pytest.raises(ValueError, match=r'no image: Box.*image_from="render"'):
+        make_env("CartPole-v1")
+
+
+def test_an_environment_that_cannot_draw_is_refused():
+    with pytest.raises(ValueError, match=r'needs the render mode "rgb_array"; iap-tests/Still-v0 has none'):
+        make_env("iap-tests/Still-v0", observes=UNIT, image_from="render")
+
+
+IMAGE = spaces.Box(0, 255, (8, 8, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("observes", "why"),
+    [
+        (spaces.Dict(left=IMAGE, right=IMAGE), "several images, left, right"),
+        (spaces.Box(0, 255, (3, 32, 32), np.uint8), r"channels first, \(3, 32, 32\)"),
+        (spaces.Dict(image=IMAGE, mission=spaces.Text(9)), "'mission', observed beside the image, holds no numbers"),
+        (spaces.Discrete(5), "no image"),
+        (spaces.Box(0, 9, (8, 8), np.int64), "no image"),
+    ],
+)
+def test_observations_that_do_not_fit_are_refused(observes, why):
+    with pytest.raises(ValueError, match=why):
+        make_env("iap-tests/Still-v0", observes=observes)
+
+
+@pytest.mark.parametrize(
+    ("acts", "why"),
+    [
+        (spaces.Box(-np.inf, 1, (2,), np.float32), "finite bounds"),
+        (spaces.Box(np.finfo(np.float32).min, np.finfo(np.float32).max, (2,), np.float32), "finite bounds"),
+        (spaces.Box(0, 9, (2,), np.int64), r"Box\(0, 9, \(2,\), int64\) is not supported"),
+        (spaces.MultiDiscrete([2, 3]), r"MultiDiscrete\(\[2 3\]\) is not supported"),
+        (spaces.MultiBinary(3), "is not supported"),
+        (spaces.Dict(a=UNIT), "is not supported"),
+    ],
+)
+def test_actions_that_no_vector_can_choose_are_refused(acts, why):
+    with pytest.raises(ValueError, match=why):
+        make_env("iap-tests/Still-v0", observes=IMAGE, acts=acts)
+    with pytest.raises(ValueError, match=why):
+        action_count(acts)
+
+
+@pytest.mark.parametrize("image_size", [3, (3,), (0, 4), (4, 4, 3), "ab"])
+def test_an_impossible_size_is_refused(image_size):
+    with pytest.raises(ValueError, match="image_size must be"):
+        make_env("iap/Seek-v0", image_size=image_size)
+
+
+def test_an_unknown_source_of_images_is_refused():
+    with pytest.raises(ValueError, match="image_from must be"):
+        make_env("iap/Seek-v0", image_from="picture")  # pyright: ignore[reportArgumentType]
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e3, 1e3, width=32), st.floats(0, 1e3, width=32)), min_size=1, max_size=6),
+    st.floats(-2, 2, width=32) | st.just(float("inf")),
+)
+def test_raw_numbers_stretch_over_the_box(bounds, raw):
+    low = np.array([least for least, _ in bounds], np.float32)
+    high = low + np.array([span for _, span in bounds], np.float32)
+    space = spaces.Box(low, high)
+    assert action_count(space) == len(bounds)
+    action = to_action(space, np.full(len(bounds), raw, np.float32))
+    assert space.contains(action)
+    share = (np.clip(raw, -1, 1) + 1) / 2
+    np.testing.assert_allclose(action, low + share * (high - low.astype(np.float64)), rtol=1e-5, atol=1e-3)
+
+
+def test_the_ends_are_reached_exactly_and_the_unit_box_is_left_alone():
+    car = spaces.Box(np.array([-1, 0, 0], np.float32), np.array([1, 1, 1], np.float32))
+    np.testing.assert_array_equal(to_action(car, np.full(3, -1, np.float32)), car.low)
+    np.testing.assert_array_equal(to_action(car, np.full(3, 1, np.float32)), car.high)
+    raw = np.array([1e-9, -0.3], np.float32)
+    np.testing.assert_array_equal(to_action(UNIT, raw), raw)
+
+
+def test_a_box_of_many_axes_and_doubles_gets_its_own_shape_and_dtype():
+    space = spaces.Box(-2, 2, (2, 3), np.float64)
+    action = to_action(space, np.linspace(-1, 1, 6, dtype=np.float32))
+    assert space.contains(action)
+    assert action[1, 2] == 2
+
+
+def test_the_largest_number_chooses_and_of_equals_the_first():
+    space = spaces.Discrete(4, start=10)
+    assert action_count(space) == 4
+    assert to_action(space, np.array([0, 3, 3, 1], np.float32)) == 11
+    assert space.contains(to_action(space, np.zeros(4, np.float32)))
+
+
+@pytest.mark.parametrize("space", [UNIT, spaces.Discrete(2)])
+def test_nan_chooses_nothing(space):
+    with pytest.raises(ValueError, match="NaN"):
+        to_action(space, np.array([0, np.nan], np.float32))
+
+
+def test_importing_the_room_registers_its_ids_and_loads_neither_simulator_nor_jax():
+    code = (
+        "import sys, gymnasium, iap.envs, iap.envs.core\n"
+        "print(sorted({'mujoco', 'dm_control', 'jax', 'torch', 'numba'} & sys.modules.keys()))\n"
+        "print('iap/Seek-v0' in gymnasium.registry, 'iap/cheetah-run-v0' in gymnasium.registry)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], env=os.environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\nTrue True\n"

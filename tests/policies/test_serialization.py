@@ -1,0 +1,444 @@
+import copy
+import json
+import os
+import pickle
+import random
+import re
+import resource
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iap.policies.normalization import Normaliser
+from iap.policies.params import blocks, flatten, init
+from iap.policies.serialization import FORMAT, MOST_BYTES, VERSION, PolicyFile, PolicyFileError, load, save, upgraded
+from iap.policies.specs import (
+    CNN,
+    LSTM,
+    MLP,
+    AttentionAgent,
+    Blind,
+    Hierarchy,
+    PolicyConfig,
+    Rank,
+    Trans,
+    from_json,
+    to_json,
+)
+
+SPEC = PolicyConfig((8, 8, 1), sensors=2, actions=2, encoder=Rank(patch=2, stride=2, top_k=3))
+SPECS = [
+    SPEC,
+    PolicyConfig((96, 96, 3), 0, 3, AttentionAgent(), LSTM(), normalise=False),
+    PolicyConfig((12, 10, 3), 1, 2, Trans(), MLP((4, 3)), frames=2),
+    PolicyConfig((16, 16, 1), 3, 1, CNN(((4, 3, 2),)), hierarchy=Hierarchy()),
+    PolicyConfig((16, 16, 1), 3, 1, Blind(), image_every=2),
+]
+# What version 1 looked like on disk, written down so that it stays readable.
+VERSION_1 = (
+    '{"format": "iap-policy", "version": 1, "spec": {"kind": "policy", "image_shape": [4, 4, 1], "sensors": 1, '
+    '"actions": 1, "encoder": {"kind": "blind"}, "controller": {"kind": "linear"}}, "env_id": "iap/Seek-v0", '
+    '"env_kwargs": {"size": 4}, "facts": {"seed": 7}, "iap_version": "0.1.0"}'
+)
+
+
+def build_policy(spec: PolicyConfig, /, *, seed: int = 0, **changes) -> PolicyFile:
+    rng = np.random.default_rng(seed)
+    gathered = Normaliser.of(rng.random((5, spec.inputs_size))) if spec.normalise else None
+    content = {
+        "spec": spec,
+        "theta": flatten(init(spec, seed)),
+        "normaliser": gathered,
+        "env_id": "iap/Seek-v0",
+        "env_kwargs": {"image_size": (8, 8), "text": "naïve"},
+        "facts": {"returns": [1.5, -2], "none": None},
+    }
+    return PolicyFile(**(content | changes))
+
+
+def raw_file(header: object, data: bytes = b"") -> bytes:
+    """A safetensors file with exactly this header; bytes as they are, anything else as JSON."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def taken_apart(content: bytes) -> tuple[dict, bytes]:
+    length = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + length]), content[8 + length :]
+
+
+@pytest.fixture
+def written(tmp_path) -> bytes:
+    """The bytes of a good file."""
+    save(tmp_path / "good.policy", build_policy(SPEC))
+    return (tmp_path / "good.policy").read_bytes()
+
+
+def refused(path: Path, content: bytes) -> str:
+    """The reason why this content is refused."""
+    path.write_bytes(content)
+    with pytest.raises(PolicyFileError) as caught:
+        load(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert len(message) < len(str(path)) + 400
+    assert message.isprintable()
+    return message
+
+
+def with_metadata(written: bytes, change) -> bytes:
+    header, data = taken_apart(written)
+    policy = json.loads(header["__metadata__"]["policy"])
+    policy = change(policy) or policy
+    header["__metadata__"]["policy"] = json.dumps(policy)
+    return raw_file(header, data)
+
+
+def with_tensors(written: bytes, change) -> bytes:
+    header, data = taken_apart(written)
+    return raw_file(change(header) or header, data)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: type(spec.encoder).__name__)
+def test_what_is_saved_is_loaded(spec, tmp_path):
+    policy = build_policy(spec, seed=3)
+    save(tmp_path / "a.policy", policy)
+    loaded = load(tmp_path / "a.policy")
+    assert loaded.spec == spec
+    assert loaded.theta.dtype == np.float32
+    np.testing.assert_array_equal(loaded.theta, policy.theta)
+    for name in ("env_id", "env_kwargs", "facts", "iap_version"):
+        assert getattr(loaded, name) == getattr(policy, name)
+    assert loaded.env_kwargs == {"image_size": [8, 8], "text": "naïve"}
+    if policy.normaliser is None:
+        assert loaded.normaliser is None
+    else:
+        assert loaded.normaliser is not None
+        assert loaded.normaliser.to_json() == policy.normaliser.to_json()
+
+
+def test_the_same_policy_gives_the_same_few_bytes(tmp_path, written):
+    save(tmp_path / "again.policy", load(tmp_path / "good.policy"))
+    assert (tmp_path / "again.policy").read_bytes() == written
+    assert len(written) < 4096
+
+
+def test_theta_belongs_to_the_file_and_cannot_be_changed():
+    theta = flatten(init(SPEC, 0))
+    policy = build_policy(SPEC, theta=theta)
+    first = float(theta[0])
+    theta[0] += 1
+    assert policy.theta[0] == first
+    with pytest.raises(ValueError, match="read-only"):
+        policy.theta[0] = 0
+
+
+@pytest.mark.parametrize(
+    ("frame_difference", "error", "message"),
+    [
+        ({"spec": to_json(SPEC)}, TypeError, "spec must be a PolicyConfig"),
+        ({"theta": np.zeros(5, np.float32)}, ValueError, r"theta must be of shape \(\d+,\) for its spec, not \(5,\)"),
+        ({"theta": flatten(init(SPEC, 0)).astype(np.float64)}, TypeError, "theta must be a float32 array, not float64"),
+        ({"theta": [0.0]}, TypeError, "theta must be a float32 array"),
+        ({"theta": np.full_like(flatten(init(SPEC, 0)), np.nan)}, ValueError, "theta must be finite"),
+        ({"normaliser": Normaliser.none(3)}, ValueError, "normaliser is of 3 numbers; the controller receives 8"),
+        ({"normaliser": {}}, TypeError, "normaliser must be"),
+        ({"env_id": ""}, ValueError, "env_id must be"),
+        ({"env_id": None}, ValueError, "env_id must be"),
+        ({"env_kwargs": [1]}, TypeError, "env_kwargs must be a mapping"),
+        ({"env_kwargs": {"a": object()}}, ValueError, "env_kwargs must be what JSON can hold"),
+        ({"facts": {"a": float("nan")}}, ValueError, "facts must be what JSON can hold"),
+        ({"facts": {"a": "\ud800"}}, ValueError, "facts must be what JSON can hold"),
+    ],
+)
+def test_a_policy_that_no_file_could_hold_is_refused_by_name(changes, error, message):
+    with pytest.raises(error, match=message):
+        build_policy(SPEC, **changes)
+
+
+def test_a_policy_too_large_to_be_loaded_again_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="too large to be loaded again"):
+        save(tmp_path / "a.policy", build_policy(SPEC, facts={"log": "x" * (1 << 20)}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_error_survives_the_way_from_a_worker():
+    with pytest.raises(PolicyFileError) as caught:
+        load("/none/such")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == "/none/such: cannot be read: No such file or directory"
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file_whole_and_nothing_beside(tmp_path, written):
+    path = tmp_path / "good.policy"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save(path, build_policy(SPEC, seed=1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == written
+    assert [file.name for file in tmp_path.iterdir()] == ["good.policy"]
+
+
+def test_a_folder_of_that_name_is_left_alone(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        save(tmp_path / "taken", build_policy(SPEC))
+    assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+
+
+def test_what_is_no_file_is_told_from_what_is_no_policy(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    for path, reason in {
+        tmp_path: "is a folder",
+        tmp_path / "missing": "No such file",
+        tmp_path / "huge" / "below": "Not a directory",
+        tmp_path / ("n" * 300): "name too long",
+        tmp_path / "pipe": "not a regular file",
+        Path("/dev/zero"): "not a regular file",
+        tmp_path / "huge": "larger than 64 MB",
+    }.items():
+        with pytest.raises(PolicyFileError, match=reason):
+            load(path)
+
+
+def test_version_1_stays_readable(tmp_path):
+    tensors = {"theta": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+    content = raw_file({"__metadata__": {"policy": VERSION_1}, **tensors}, struct.pack("<2f", 0.5, -1.25))
+    (tmp_path / "old.policy").write_bytes(content)
+    policy = load(tmp_path / "old.policy")
+    assert policy.theta.tolist() == [0.5, -1.25]
+    assert policy.spec == PolicyConfig((4, 4, 1), 1, 1, Blind())
+    assert (policy.env_id, policy.env_kwargs, policy.facts) == ("iap/Seek-v0", {"size": 4}, {"seed": 7})
+
+
+@pytest.mark.parametrize(("frame_difference", "preprocessing"), [("true", ("frame_difference",)), ("false", ("image",))])
+def test_policies_that_saw_changes_before_there_were_other_sights_still_do(tmp_path, changes, sees):
+    header = VERSION_1.replace('"actions": 1,', f'"actions": 1, "frame_difference": {changes},')
+    tensors = {"theta": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+    content = raw_file({"__metadata__": {"policy": header}, **tensors}, struct.pack("<2f", 0.5, -1.25))
+    (tmp_path / "old.policy").write_bytes(content)
+    assert load(tmp_path / "old.policy").spec.preprocessing == sees
+
+
+def test_old_headers_pass_through_every_upgrade_after_their_version():
+    def note(name):
+        return lambda header: header | {"passed": [*header["passed"], name]}
+
+    upgrades = (note("1 to 2"), note("2 to 3"))
+    assert upgraded({"version": 1, "passed": []}, upgrades)["passed"] == ["1 to 2", "2 to 3"]
+    assert upgraded({"version": 2, "passed": []}, upgrades)["passed"] == ["2 to 3"]
+    assert upgraded({"version": 3, "passed": []}, upgrades)["passed"] == []
+    with pytest.raises(ValueError, match="newer version of iap"):
+        upgraded({"version": 4, "passed": []}, upgrades)
+
+
+def test_a_pickle_is_never_opened(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "sprung",)
+
+    refused(tmp_path / "a.policy", pickle.dumps(Trap()))
+    refused(tmp_path / "a.policy", raw_file(b"{}", pickle.dumps(Trap())))
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_file_cut_off_anywhere_or_with_more_at_its_end_is_refused(tmp_path, written):
+    for length in [*range(0, len(written), 7), len(written) - 1]:
+        refused(tmp_path / "a.policy", written[:length])
+    refused(tmp_path / "a.policy", written + b"\0")
+
+
+def put(key, value):
+    return lambda header: header.update({key: value})
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (put("version", VERSION + 1), "made by a newer version of iap"),
+        (put("version", True), "version must be a whole number"),
+        (put("version", 0), "version must be a whole number"),
+        (put("version", None), "version must be a whole number"),
+        (put("format", "other"), f"format must be '{FORMAT}', not 'other'"),
+        (put("spec", None), "spec must be of kind policy"),
+        (put("spec", to_json(SPECS[1])), r"theta must be of shape \(3667,\)"),
+        (put("spec", to_json(SPEC) | {"sensors": 10**400}), "theta must be|too large"),
+        (put("spec", to_json(SPEC) | {"controller": {"kind": "mlp", "hidden": [10**400]}}), "theta must be|too large"),
+        (put("spec", to_json(SPEC) | {"trap": 1}), "has no field trap"),
+        (put("env_id", "\x1b[2J"), "env_id must be"),
+        (put("env_id", 3), "env_id must be"),
+        (put("env_kwargs", "none"), "env_kwargs must be a mapping"),
+        (put("facts", [1]), "facts must be a mapping"),
+        (put("facts", {"a": float("inf")}), "facts must be what JSON can hold"),
+        (put("facts", {"a": "\ud800"}), "facts must be what JSON can hold"),
+        (lambda header: header.pop("env_id") and None, "lacks env_id"),
+        (lambda header: [header], "must be a JSON object, not list"),
+    ],
+)
+def test_a_wrong_header_is_told(change, reason, tmp_path, written):
+    assert re.search(reason, refused(tmp_path / "a.policy", with_metadata(written, change)))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (put("extra", {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}), "tensors must be theta"),
+        (lambda header: header.pop("theta") and None, "tensors must be theta"),
+        (lambda header: header.pop("__metadata__") and None, "not a policy"),
+        (put("__metadata__", {"policy": None}), "not a policy"),
+        (put("__metadata__", []), "not a policy"),
+        (put("theta", None), "theta must be F32"),
+        (lambda header: header["theta"].update(dtype="F64"), "theta must be F32"),
+        (lambda header: header["theta"].update(dtype="I32"), "theta must be F32"),
+        (lambda header: header["theta"].update(shape=[18, 2]), r"shape \(\d+,\)|Error"),
+        (lambda header: header["theta"].update(shape=[2**62, 8]), "Error"),
+        (lambda header: header["theta"].update(data_offsets=[0, 2**63]), "Error"),
+        (lambda header: header["theta"].update(data_offsets=header["normaliser.m2"]["data_offsets"]), "Error"),
+        (lambda header: header["normaliser.mean"].update(dtype="F32"), "normaliser.mean must be F64"),
+        (lambda header: header["normaliser.count"].update(dtype="U64"), "normaliser.count must be I64"),
+    ],
+)
+def test_wrong_tensors_are_told(change, reason, tmp_path, written):
+    assert re.search(reason, refused(tmp_path / "a.policy", with_tensors(written, change)))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "truncated"),
+        (b"\xff" * 100, "truncated"),
+        (raw_file(b" " * (2 << 20)), "its header has 2097152 bytes"),
+        (raw_file(b"[]"), "must be a JSON object, not list"),
+        (raw_file(b"\xff\xfe{}"), "is not JSON"),
+        (raw_file(b'{"a": 1, "a": 2}'), "a key comes twice"),
+        (raw_file(b"[" * 500_000), "recursion"),
+        (raw_file(b'{"a":' * 100_000), "recursion"),
+        (raw_file({"__metadata__": {"policy": "[" * 100_000}}), "theta"),
+        (raw_file(b"9" * 100_000), "is not JSON"),
+        (raw_file({f"tensor {i}": {} for i in range(20_000)}), "not a policy"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_a_hostile_file_is_told(content, reason, tmp_path):
+    assert re.search(reason, refused(tmp_path / "a.policy", content))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["theta", "normaliser.mean", "normaliser.m2"])
+def test_numbers_that_are_not_finite_are_told(name, value, tmp_path, written):
+    header, data = taken_apart(written)
+    start = header[name]["data_offsets"][0]
+    bad = np.array(value, np.float32 if name == "theta" else np.float64).tobytes()
+    message = refused(tmp_path / "a.policy", raw_file(header, data[:start] + bad + data[start + len(bad) :]))
+    assert re.search(f"{name.removeprefix('normaliser.')} must be .*finite", message)
+
+
+HOSTILE = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    3,
+    2**31,
+    2**63,
+    10**400,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    "rank",
+    "\ud800",
+    "F64",
+]
+HOSTILE += [
+    "x" * 5000,
+    [],
+    [[]],
+    [0, 2**64],
+    [-1],
+    {},
+    {"kind": "policy"},
+    {"kind": []},
+    [[[[[[[[1]]]]]]]],
+    {"": {"": {}}},
+]
+
+
+def any_node(rng: random.Random, tree: Any) -> tuple[Any, str | int]:
+    """Somewhere in a tree of JSON: the branch and its key."""
+    while True:
+        key = rng.choice(list(tree) if isinstance(tree, dict) else range(len(tree)))
+        if not isinstance(tree[key], dict | list) or not tree[key] or rng.random() < 0.1:
+            return tree, key
+        tree = tree[key]
+
+
+def with_edited_header(rng: random.Random, content: bytes) -> bytes:
+    """A few nodes of the header, or of our JSON in it, replaced or deleted; the lengths still right."""
+    header, data = taken_apart(content)
+    whole = {"header": header, "policy": json.loads(header["__metadata__"]["policy"])}
+    for _ in range(rng.randint(1, 3)):
+        branch, key = any_node(rng, whole)
+        branch[key] = copy.deepcopy(rng.choice(HOSTILE))
+        if rng.random() < 0.2 and branch is not whole:
+            del branch[key]
+    metadata = whole["header"].get("__metadata__") if isinstance(whole["header"], dict) else None
+    if isinstance(metadata, dict) and rng.random() < 0.9:
+        metadata["policy"] = json.dumps(whole["policy"])
+    return raw_file(whole["header"], data)
+
+
+def with_edited_bytes(rng: random.Random, content: bytes) -> bytes:
+    """A few bytes flipped, inserted, deleted or copied elsewhere; sometimes cut off."""
+    data = bytearray(content)
+    for _ in range(rng.choice([1, 1, 1, 2, 4, 16])):
+        at = rng.randrange(len(data)) if rng.random() < 0.6 else rng.randrange(min(40, len(data)))
+        match rng.randrange(5):
+            case 0:
+                data[at] ^= 1 << rng.randrange(8)
+            case 1:
+                data[at] = rng.randrange(256)
+            case 2:
+                data[at:at] = rng.randbytes(rng.randint(1, 9))
+            case 3:
+                del data[at : at + rng.randint(1, 9)]
+            case _:
+                data[at:at] = data[at : at + rng.randint(1, 64)]
+        if not data:
+            break
+    return bytes(data[: rng.randrange(len(data) + 1)] if rng.random() < 0.1 else data)
+
+
+@pytest.mark.parametrize("mutate", [with_edited_bytes, with_edited_header])
+@pytest.mark.parametrize("spec", [SPEC, SPECS[3]], ids=["rank", "two levels"])
+def test_thousands_of_mutated_files_are_refused_or_hold_a_policy(mutate, spec, tmp_path):
+    rng = random.Random(0)
+    path = tmp_path / "a.policy"
+    save(path, build_policy(spec))
+    content = path.read_bytes()
+    most_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    reasons, accepted = set(), 0
+    for _ in range(2500):
+        path.unlink()  # a new file is not flushed to the disk, one that is written again is
+        path.write_bytes(mutate(rng, content))
+        try:
+            policy = load(path)
+        except PolicyFileError as error:
+            reasons.add(str(error))
+            continue
+        accepted += 1
+        assert policy.theta.shape == (blocks(policy.spec)[-1].stop,)
+        assert np.isfinite(policy.theta).all()
+        assert from_json(to_json(policy.spec)) == policy.spec
+        json.dumps([policy.env_id, policy.env_kwargs, policy.facts], allow_nan=False)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most_before < 100_000  # kB
+    assert len(reasons) > 30
+    assert 0 < accepted < 2000
