@@ -1,12 +1,18 @@
-"""Evolution strategies over plain vectors: θ is asked for, returns are told, and a larger return is better.
+"""Evolution strategies on plain vectors: ask for candidates θ, tell their returns; larger returns are better.
 
-Importing this room loads no JAX; the first search does.
+Importing this package does not import JAX; starting a search does.
 """
 
+from iap.evolution.ars import ARS
+from iap.evolution.cma_es import CMAES
+from iap.evolution.openai_es import OpenES
+from iap.evolution.pgpe import PGPE
+from iap.evolution.registry import STRATEGIES
 from iap.evolution.search import Search, ask, mean, start, tell
 from iap.evolution.shaping import Shaping
 from iap.evolution.snapshots import from_arrays, to_arrays
-from iap.evolution.strategies import ARS, CMAES, PGPE, SNES, STRATEGIES, OpenES, Strategy
+from iap.evolution.snes import SNES
+from iap.evolution.strategy import EvosaxStrategy, Strategy
 
 __all__ = [
     "ARS",
@@ -14,6 +20,7 @@ __all__ = [
     "PGPE",
     "SNES",
     "STRATEGIES",
+    "EvosaxStrategy",
     "OpenES",
     "Search",
     "Shaping",

@@ -1,4 +1,4 @@
-"""Returns → utilities: what a strategy weighs candidates by, whatever the returns' scale."""
+"""Returns → utilities, which do not depend on the scale of the returns."""
 
 from typing import Literal
 
@@ -10,25 +10,25 @@ SHAPINGS: tuple[Shaping, ...] = ("ranks", "standardised")
 
 
 def shape(shaping: Shaping, returns: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Utilities, float32, the largest for the best; all are 0 when the returns tie.
+    """Return float32 utilities, the largest for the best return; all are 0 if the returns are equal.
 
-    A return that is not finite is a failed candidate, the worst of all. It stays so among ranks; among standardised
-    values, which need a number, it counts as much as the worst candidate that finished.
+    A return that is not finite marks a failed candidate, which ranks last. Standardised values need a number: there a
+    failed candidate counts as much as the worst one that finished.
     """
     returns = np.where(np.isfinite(returns), returns, -np.inf)
     return centre_ranks(returns) if shaping == "ranks" else standardise(returns)
 
 
 def centre_ranks(returns: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Ranks spread evenly over [−½, ½]; those of equal returns are their mean."""
+    """Return the ranks, spread evenly over [−½, ½]; equal returns share the mean of their ranks."""
     ordered = np.sort(returns)
     twice = np.searchsorted(ordered, returns, "left") + np.searchsorted(ordered, returns, "right") - 1
-    most = len(returns) - 1
-    return ((twice - most) / (2 * max(most, 1))).astype(np.float32)  # a difference of integers: exactly 0 at a tie
+    highest = len(returns) - 1
+    return ((twice - highest) / (2 * max(highest, 1))).astype(np.float32)  # integer difference: exactly 0 for ties
 
 
 def standardise(returns: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Returns of mean 0 and standard deviation 1, worked out in float64; −∞ counts as the least finite return."""
+    """Return values of mean 0 and standard deviation 1, computed in float64; −∞ becomes the least finite return."""
     finite = returns[np.isfinite(returns)]
     if not finite.size or finite.min() == finite.max():
         return np.zeros(len(returns), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""A search as named arrays and back, exactly: what a checkpoint holds. No pickle, and no strings."""
+"""A search as named arrays, and back without loss: the content of a checkpoint. No pickle, no strings."""
 
 import json
 from collections.abc import Mapping
@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from iap.evolution.registry import STRATEGIES
 from iap.evolution.search import Search, start
-from iap.evolution.strategies import Strategy
+from iap.evolution.strategy import State, Strategy
 
 
 def to_arrays(search: Search) -> dict[str, np.ndarray]:
-    """All that a search is, as arrays of numbers."""
+    """Return the whole search as arrays of numbers."""
     return {
-        "strategy": np.frombuffer(json.dumps(_facts(search.strategy)).encode(), dtype=np.uint8),
+        "strategy": np.frombuffer(json.dumps(_describe(search.strategy)).encode(), dtype=np.uint8),
         "seed": np.array(search.seed, dtype=np.int64),
         "iteration": np.array(search.iteration, dtype=np.int64),
         "origin": search.origin.copy(),
@@ -24,9 +25,9 @@ def to_arrays(search: Search) -> dict[str, np.ndarray]:
 
 
 def from_arrays(strategy: Strategy, arrays: Mapping[str, np.ndarray]) -> Search:
-    """The search that `to_arrays` was given, which goes on, bit by bit, as that one would have; others are ignored.
+    """Return the search that `to_arrays` was given; it continues bit by bit as the original. Other arrays are ignored.
 
-    So it does in any process with as many threads: LAPACK's last bits, on which CMA-ES draws, depend on their number.
+    Bit equality needs the same number of threads: the last bits of LAPACK, which CMA-ES uses, depend on it.
     """
     import jax
 
@@ -47,12 +48,12 @@ def from_arrays(strategy: Strategy, arrays: Mapping[str, np.ndarray]) -> Search:
     return replace(fresh, iteration=int(arrays["iteration"]), state=state)
 
 
-def _facts(strategy: Strategy) -> dict[str, Any]:
-    return {"kind": strategy.kind, **asdict(strategy)}
+def _describe(strategy: Strategy) -> dict[str, Any]:
+    return {"kind": STRATEGIES.name_of(type(strategy)), **asdict(strategy)}  # pyright: ignore[reportArgumentType]
 
 
-def _leaves(state: Any) -> dict[str, np.ndarray]:
-    """The arrays of a tree, in its order, by their paths in it."""
+def _leaves(state: State) -> dict[str, np.ndarray]:
+    """Return the arrays of a tree by their paths, in the order of the tree."""
     import jax
 
     found, _ = jax.tree_util.tree_flatten_with_path(state)
@@ -61,11 +62,11 @@ def _leaves(state: Any) -> dict[str, np.ndarray]:
 
 def _require_same_strategy(strategy: Strategy, saved: np.ndarray) -> None:
     try:
-        facts = json.loads(saved.tobytes())
+        found = json.loads(saved.tobytes())
     except ValueError:
-        facts = "no known strategy"
-    if facts != _facts(strategy):
-        raise ValueError(f"strategy is {_facts(strategy)}, but the arrays are of {facts}")
+        found = "no known strategy"
+    if found != _describe(strategy):
+        raise ValueError(f"strategy is {_describe(strategy)}, but the arrays are of {found}")
 
 
 def _require_like(name: str, arrays: Mapping[str, np.ndarray], like: np.ndarray) -> None:

@@ -54,8 +54,8 @@ class Codec:
                 return None
             options = tuple(option for option in get_args(hint) if option is not type(None))
             return self.read(name, value, options) if options[0] in self.kinds else self._value(name, value, options[0])
-        if hint in self.kinds:
-            return self.read(name, value, (hint,))
+        if isinstance(hint, type) and (options := tuple(cls for cls in self.kinds if issubclass(cls, hint))):
+            return self.read(name, value, options)  # a registered class, or the base class of several
         if get_origin(hint) is tuple:
             return self._tuple(name, value, get_args(hint))
         return _scalar(name, value, hint)
