@@ -1,4 +1,4 @@
-"""Where the time of an episode goes, on one core: the policy, the camera, and the rest of the environment.
+"""Processor time of an episode on one core: policy, camera and the rest of the environment.
 
 Run it: python benchmarks/episode_profile.py zoo:obstacle-course [--json FILE]
 """
@@ -6,86 +6,104 @@ Run it: python benchmarks/episode_profile.py zoo:obstacle-course [--json FILE]
 import argparse
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import process_time
+from typing import Any
 
 os.environ.update(OMP_NUM_THREADS="1", LP_NUM_THREADS="0")
 
+import gymnasium
 import numpy as np
 
-from iap.evaluation.evaluate import locate_policy, policy_job
 from iap.cli.tables import write_json
+from iap.envs.protocols import LazyRendering, find_protocol
 from iap.policies import build_policy, unflatten
 from iap.policies.serialization import PolicyFile
 from iap.rollouts import run_episode
+from iap.evaluation.evaluate import policy_job
+from iap.zoo.locate import locate_policy
 
 EPISODES = 40
+Steps = list[tuple[bool, np.ndarray]]
 
 
-class Recorder:
-    """An environment that keeps what was done to it: whether it had to draw, and the action."""
+class Recorder(gymnasium.Wrapper):
+    """Records for every step whether the environment rendered, and the action."""
 
-    def __init__(self, env) -> None:
-        self.env, self.unwrapped, self.action_space = env, self, env.action_space
-        self.reset = env.reset
-        self.done: list[tuple[bool, np.ndarray]] = []
+    def __init__(self, env: gymnasium.Env, rendering: LazyRendering) -> None:
+        super().__init__(env)
+        self._rendering, self._enabled = rendering, True
+        self.steps: Steps = []
 
-    def look(self, wanted: bool) -> None:
-        self.drawing = wanted
-        self.env.unwrapped.look(wanted)
+    def set_rendering(self, enabled: bool) -> None:
+        """Forward the request and remember it."""
+        self._enabled = enabled
+        self._rendering.set_rendering(enabled)
 
-    def step(self, action):
-        self.done.append((self.drawing, action))
-        return self.env.step(action)
+    def step(self, action: np.ndarray) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Record the action."""
+        self.steps.append((self._enabled, action))
+        return super().step(action)
 
 
 def profile(policy: PolicyFile) -> dict:
-    """Milliseconds of the processor for 500 steps, medians over episodes."""
+    """Milliseconds of processor time for 500 steps, medians over episodes.
+
+    Each episode runs three times: with the policy, with its recorded actions, and with these but without rendering. The
+    differences are the times of the policy and of the camera.
+    """
     env = policy_job(policy).env.make()
-    actor = build_policy(policy.spec, unflatten(policy.spec, policy.theta), policy.normaliser)
+    rendering = find_protocol(env, LazyRendering)
+    assert rendering is not None
+    actor = build_policy(policy.config, unflatten(policy.config, policy.theta), policy.normaliser)
     rows = []
-    gc.freeze()  # as workers do
+    gc.freeze()  # as the workers of a pool do
     for seed in range(EPISODES + 1):
-        recorder = Recorder(env)
-        run_episode(recorder, actor, seed)  # pyright: ignore[reportArgumentType]
-        steps = len(recorder.done)
-        whole = timed(lambda seed=seed: run_episode(env, actor, seed))
-        drawn = timed(lambda seed=seed, done=recorder.done: replay(env, seed, done))
-        blind = timed(lambda seed=seed, done=recorder.done: replay(env, seed, [(False, a) for _, a in done]))
-        per_500 = 1000 * 500 / steps
-        looks = sum(drawing for drawing, _ in recorder.done) * 500 / steps
-        rows.append([whole * per_500, (whole - drawn) * per_500, (drawn - blind) * per_500, blind * per_500, looks])
+        recorder = Recorder(env, rendering)
+        run_episode(recorder, actor, seed)
+        steps, unrendered = recorder.steps, [(False, action) for _, action in recorder.steps]
+        total = timed(lambda seed=seed: run_episode(env, actor, seed))
+        rendered = timed(lambda seed=seed, steps=steps: replay(env, rendering, seed, steps))
+        physics = timed(lambda seed=seed, steps=unrendered: replay(env, rendering, seed, steps))
+        per_500 = 1000 * 500 / len(steps)
+        frames = sum(enabled for enabled, _ in steps) * 500 / len(steps)
+        times = (total, total - rendered, rendered - physics, physics)
+        rows.append([*(seconds * per_500 for seconds in times), frames])
     env.close()
-    names = ("whole_ms", "policy_ms", "camera_ms", "environment_ms", "looks")
-    result = dict(zip(names, map(median, zip(*rows[1:], strict=True)), strict=True))  # the first warms up
-    return {"env": policy.env_id, "episodes": EPISODES, **result, "episodes_per_second": 1000 / result["whole_ms"]}
+    names = ("total_ms", "policy_ms", "camera_ms", "environment_ms", "frames")
+    result = dict(zip(names, map(median, zip(*rows[1:], strict=True)), strict=True))  # the first episode is warm-up
+    return {"env": policy.env_id, "episodes": EPISODES, **result, "episodes_per_second": 1000 / result["total_ms"]}
 
 
-def replay(env, seed: int, done: list[tuple[bool, np.ndarray]]) -> None:
+def replay(env: gymnasium.Env, rendering: LazyRendering, seed: int, steps: Steps) -> None:
+    """Repeat recorded steps."""
     env.reset(seed=seed)
-    for drawing, action in done:
-        env.unwrapped.look(drawing)
+    for enabled, action in steps:
+        rendering.set_rendering(enabled)
         env.step(action)
-    env.unwrapped.look(True)
+    rendering.set_rendering(True)
 
 
-def timed(run) -> float:
-    begun = process_time()
+def timed(run: Callable[[], object]) -> float:
+    """Seconds of processor time."""
+    start = process_time()
     run()
-    return process_time() - begun
+    return process_time() - start
 
 
 def main() -> None:
+    """Profile a policy and print the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("policy")
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    result = profile(locate_policy(asked.policy)[0])
+    args = parser.parse_args()
+    result = profile(locate_policy(args.policy)[0])
     for name, value in result.items():
         print(f"{name}: {value if isinstance(value, str) else round(value, 2)}")
-    if asked.json is not None:
-        write_json(result, asked.json)
+    if args.json is not None:
+        write_json(result, args.json)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""docs/obstacle-course.md with its plots, from the runs in benchmarks/results/obstacle_course alone.
+"""Write docs/obstacle-course.md with its plots from the runs in benchmarks/results/obstacle_course.
 
 Run it: python benchmarks/obstacle_course.py [--measure]
 
---measure first runs what is slow and depends on the trained policies: controls, what they attend to, and films.
+--measure first runs the slow measurements on the trained policies: ablations, attention statistics, profile and
+animations.
 """
 
 import argparse
@@ -15,150 +16,150 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parent))
 
 from episode_profile import profile
-from report import DOCS, markdown, write
-from runs import EPISODES, SPREAD, Runs, attended_table, controls_table, frames_of, spread
+from pages import IMAGES, markdown, write_page
+from runs import EPISODES, SPREAD, Runs, ablations_table, attention_table, spread, video_frames
 from studies.obstacle_course import ARMS, PAPER, PRESET_SEEDS, SEEDS, SIZES
 
-from iap.evaluation.attention_statistics import attended
-from iap.training.config import fitted_to_env
-from iap.evaluation.ablations import run_ablations
 from iap.cli.tables import write_json
+from iap.evaluation.ablations import run_ablations
+from iap.evaluation.attention_statistics import attention_statistics
 from iap.policies import describe
 from iap.rollouts import LocalPool
+from iap.training.config import fitted_to_env
 
-ATTENDED_EPISODES = 10
-FILM_SEED, FILM_STEPS, FILM_EVERY, MOMENT = 1, 240, 4, 150
-BEST, MAIN = "iap", "patch-1-1"  # with the preset's budget, and with that of the other arms
-RUNS = Runs("obstacle_course", SEEDS, {BEST: PRESET_SEEDS})
-IMAGES = DOCS / "images"
+ATTENTION_EPISODES = 10
+VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STILL_STEP = 1, 240, 4, 150
+PRESET, MAIN = "obstacle-course", "patch-1-1"  # with the preset's budget, and with that of the other arms
+RUNS = Runs("obstacle_course", SEEDS, {PRESET: PRESET_SEEDS})
+SIZE_HEADER = ("encoder parameters", "all parameters")
 
 
 def measure() -> None:
-    """Controls and attended things of the best policy, and what its screening alone had come to."""
-    policy = RUNS.build_policy(BEST)
-    rows = run_ablations(policy, LocalPool, EPISODES, blind=RUNS.build_policy("blind"), report=print)
-    write_json(rows, RUNS.folder / "controls.json")
-    write_json(attended(policy, ATTENDED_EPISODES), RUNS.folder / "attended.json")
+    """Ablations, attention statistics and profile of the best policy, and the returns of random search alone."""
+    policy = RUNS.best_policy(PRESET)
+    rows = run_ablations(policy, LocalPool, EPISODES, blind=RUNS.best_policy("blind"), report=print)
+    write_json(rows, RUNS.folder / "ablations.json")
+    write_json(attention_statistics(policy, ATTENTION_EPISODES), RUNS.folder / "attention.json")
     write_json(profile(policy), RUNS.folder / "profile.json")
-    for arm in (BEST, MAIN):
-        RUNS.evaluate_screened(arm)
+    for arm in (PRESET, MAIN):
+        RUNS.evaluate_random_search(arm)
 
 
-def film() -> None:
-    """An episode of the best policy, and the same moment of it and of one that sees patches of 16 × 16."""
-    seen = {arm: frames_of(RUNS.build_policy(arm), FILM_SEED, FILM_STEPS) for arm in (BEST, "patch-16-16")}
-    Image.fromarray(seen[BEST][MOMENT]).save(IMAGES / "obstacle-course.png", optimize=True)
-    beside = np.concatenate([frames[MOMENT] for frames in seen.values()], axis=1)
-    Image.fromarray(beside).save(IMAGES / "obstacle-course-patches.png", optimize=True)
-    small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in seen[BEST][::FILM_EVERY]]
-    film_ms = 20 * FILM_EVERY
-    small[0].save(IMAGES / "obstacle-course.gif", save_all=True, append_images=small[1:], duration=film_ms, loop=0)
+def animate() -> None:
+    """An episode of the best policy, and one step of it beside a policy with patches of 16 × 16."""
+    frames = {arm: video_frames(RUNS.best_policy(arm), VIDEO_SEED, VIDEO_STEPS) for arm in (PRESET, "patch-16-16")}
+    Image.fromarray(frames[PRESET][STILL_STEP]).save(IMAGES / "obstacle-course.png", optimize=True)
+    pair = np.concatenate([shown[STILL_STEP] for shown in frames.values()], axis=1)
+    Image.fromarray(pair).save(IMAGES / "obstacle-course-patches.png", optimize=True)
+    small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in frames[PRESET][::VIDEO_EVERY]]
+    frame_ms = 20 * VIDEO_EVERY
+    small[0].save(IMAGES / "obstacle-course.gif", save_all=True, append_images=small[1:], duration=frame_ms, loop=0)
+
+
+def parameters(arm: str) -> list[int]:
+    """Parameters of the encoder and of the whole policy."""
+    sizes = describe(fitted_to_env(ARMS[arm]).policy)
+    return [sizes.parts.get("encoder", 0), sizes.total]
 
 
 def sizes() -> str:
+    """Returns by patch size."""
     lines = []
     for patch, stride in SIZES:
-        arm = f"patch-{patch}-{stride}"
-        parts = describe(fitted_to_env(ARMS[arm]).policy)
-        line = [f"{patch}/{stride}", parts.parts["encoder"], parts.total]
-        lines.append([*line, *spread(RUNS.returns_of(arm)), f"{PAPER[f'{patch}/{stride}']:.1f}"])
-    heads = ["patch/stride", "encoder", "all", *SPREAD, "paper, best"]
-    return markdown(heads, lines)
+        arm, label = f"patch-{patch}-{stride}", f"{patch}/{stride}"
+        lines.append([label, *parameters(arm), *spread(RUNS.evaluations(arm)), f"{PAPER[label]:.1f}"])
+    return markdown(["patch/stride", *SIZE_HEADER, *SPREAD, "paper, best"], lines)
 
 
 def arms() -> str:
-    lines = []
-    for arm in (MAIN, "cnn", "blind", "unmirrored"):
-        parts = describe(fitted_to_env(ARMS[arm]).policy)
-        lines.append([arm, parts.parts.get("encoder", 0), parts.total, *spread(RUNS.returns_of(arm))])
-    parts = describe(fitted_to_env(ARMS[MAIN]).policy)
-    lines.insert(
-        1, ["screening alone", parts.parts["encoder"], parts.total, *spread(RUNS.returns_of(MAIN, "screened.json"))]
-    )
-    return markdown(["policy", "encoder", "all", *SPREAD], lines)
+    """Returns of the policy and of the baselines at the same budget."""
+    random_search = ["random search alone", *parameters(MAIN), *spread(RUNS.evaluations(MAIN, "random_search.json"))]
+    lines = [[arm, *parameters(arm), *spread(RUNS.evaluations(arm))] for arm in (MAIN, "cnn", "blind", "no-symmetry")]
+    return markdown(["policy", *SIZE_HEADER, *SPREAD], [lines[0], random_search, *lines[1:]])
 
 
 def preset_rows() -> str:
-    parts = describe(fitted_to_env(ARMS[BEST]).policy)
-    lines = [
-        [name, parts.total, *spread(RUNS.returns_of(BEST, file))]
-        for name, file in (("screening alone", "screened.json"), ("trained", "evaluation.json"))
-    ]
+    """Returns of the preset before and after evolution."""
+    stages = (("random search alone", "random_search.json"), ("trained", "evaluation.json"))
+    lines = [[name, parameters(PRESET)[1], *spread(RUNS.evaluations(PRESET, file))] for name, file in stages]
     return markdown(["policy", "parameters", *SPREAD], lines)
 
 
-def sizes_said() -> str:
-    """Which size did best here, and where single pixels stand."""
-    returns = {f"{p}/{s}": [r["mean"] for r in RUNS.returns_of(f"patch-{p}-{s}")] for p, s in SIZES}
+def sizes_summary() -> str:
+    """The order of the patch sizes, and the spread over seeds."""
+    returns = {f"{p}/{s}": [r["mean"] for r in RUNS.evaluations(f"patch-{p}-{s}")] for p, s in SIZES}
     means = {size: float(np.mean(seeds)) for size, seeds in returns.items()}
     order = sorted(means, key=lambda size: -means[size])
     widest = max(max(seeds) - min(seeds) for seeds in returns.values())
     return (
-        f"By the mean over seeds, the order here is {', '.join(order)}: single pixels are number "
-        f"{order.index('1/1') + 1} of {len(order)}, in the paper number 1. The best and the worst size are "
-        f"{means[order[0]] - means[order[-1]]:.1f} apart, and seeds of one size up to {widest:.1f}."
+        f"Ordered by the mean over seeds: {', '.join(order)}. Single pixels rank {order.index('1/1') + 1} of {len(order)}; "
+        f"in the paper they rank first. The best and the worst size differ by "
+        f"{means[order[0]] - means[order[-1]]:.1f}, seeds of one size by up to {widest:.1f}."
     )
 
 
-def arms_said() -> str:
-    """How IAP and the CNN compare, and by how much seeds differ."""
-    iap, cnn = ([result["mean"] for result in RUNS.returns_of(arm)] for arm in (MAIN, "cnn"))
+def arms_summary() -> str:
+    """The means of IAP and of the CNN, and the spread over seeds."""
+    iap, cnn = ([result["mean"] for result in RUNS.evaluations(arm)] for arm in (MAIN, "cnn"))
     widest = max(max(seeds) - min(seeds) for seeds in (iap, cnn))
-    apart = abs(np.mean(iap) - np.mean(cnn))
+    difference = abs(np.mean(iap) - np.mean(cnn))
     return (
-        f"At this budget the means over seeds are {np.mean(iap):.2f} for IAP and {np.mean(cnn):.2f} for the CNN, "
-        f"{apart:.2f} apart, where seeds of one kind differ by up to {widest:.1f}"
-        + (": three seeds do not tell them apart." if apart < widest else ".")
+        f"The means over seeds are {np.mean(iap):.2f} (IAP) and {np.mean(cnn):.2f} (CNN). They differ by {difference:.2f}, "
+        f"seeds of one arm by up to {widest:.1f}"
+        + (": three seeds do not separate the two." if difference < widest else ".")
     )
 
 
 def speed() -> str:
-    rows = RUNS.read("profile.json")
+    """Processor time by part."""
+    row = RUNS.read("profile.json")
     parts = {"policy": "policy_ms", "camera": "camera_ms", "physics, gait and sensors": "environment_ms"}
-    lines = [[name, rows[key], f"{rows[key] / rows['whole_ms']:.0%}"] for name, key in parts.items()]
-    table = markdown(["part", "ms", "share"], [*lines, ["all", rows["whole_ms"], ""]])
+    lines = [[name, row[key], f"{row[key] / row['total_ms']:.0%}"] for name, key in parts.items()]
+    table = markdown(["part", "ms", "share"], [*lines, ["total", row["total_ms"], ""]])
     return (
-        f"Processor time of 500 steps (10 s) with {rows['looks']:.0f} looks, one core, median of {rows['episodes']} "
-        f"episodes, from `python benchmarks/episode_profile.py zoo:obstacle-course`: {rows['episodes_per_second']:.1f} "
-        f"full episodes a second, {1 - rows['policy_ms'] / rows['whole_ms']:.0%} of what the bare environment does "
-        f"with the same actions and looks.\n\n{table}"
+        f"Processor time of 500 steps (10 s) with {row['frames']:.0f} rendered frames on one core, median of "
+        f"{row['episodes']} episodes (`python benchmarks/episode_profile.py zoo:obstacle-course`): "
+        f"{row['episodes_per_second']:.1f} full episodes per second, {1 - row['policy_ms'] / row['total_ms']:.0%} of the "
+        f"speed of the environment alone with the same actions and frames.\n\n{table}"
     )
 
 
 def plot() -> None:
-    shown = {
-        "IAP, patch 1, the preset's budget": BEST,
+    """Learning curves."""
+    labels = {
+        "IAP, patch 1, budget of the preset": PRESET,
         "IAP, patch 1": MAIN,
         "CNN": "cnn",
         "blind": "blind",
-        "IAP, not mirrored": "unmirrored",
+        "IAP, no symmetry": "no-symmetry",
     }
-    RUNS.plot(shown, IMAGES / "obstacle-course-curves.png")
+    RUNS.plot(labels, IMAGES / "obstacle-course-curves.png")
 
 
 def main() -> None:
+    """Measure if requested, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", action="store_true")
     if parser.parse_args().measure:
         measure()
-        film()
+        animate()
     plot()
-    iap, cnn = (describe(fitted_to_env(ARMS[arm]).policy) for arm in (MAIN, "cnn"))
-    write(
+    iap, cnn = parameters(MAIN), parameters("cnn")
+    write_page(
         "obstacle-course.md",
-        preset=ARMS[BEST],
+        preset=ARMS[PRESET],
         base=ARMS[MAIN],
-        others=" ".join(arm for arm in ARMS if arm != BEST),
+        others=" ".join(arm for arm in ARMS if arm != PRESET),
         preset_rows=preset_rows(),
         sizes=sizes(),
-        sizes_said=sizes_said(),
+        sizes_summary=sizes_summary(),
         arms=arms(),
-        arms_said=arms_said(),
-        cnn_ratio=cnn.parts["encoder"] / iap.parts["encoder"],
-        cnn_ratio_all=cnn.total / iap.total,
-        controls=controls_table(RUNS.read("controls.json")),
-        attended=attended_table(RUNS.read("attended.json")),
-        attended_episodes=ATTENDED_EPISODES,
+        arms_summary=arms_summary(),
+        cnn_encoder_ratio=cnn[0] / iap[0],
+        cnn_ratio=cnn[1] / iap[1],
+        ablations=ablations_table(RUNS.read("ablations.json")),
+        attention=attention_table(RUNS.read("attention.json")),
+        attention_episodes=ATTENTION_EPISODES,
         speed=speed(),
     )
 

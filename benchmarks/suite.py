@@ -1,9 +1,9 @@
-"""docs/distracting-suite.md with its plots, from the runs in benchmarks/results/suite alone.
+"""Write docs/distracting-suite.md with its plots from the runs in benchmarks/results/suite.
 
 Run it: python benchmarks/suite.py [--measure [TASK ...]]
 
---measure first runs what is slow and depends on the trained policies, of these tasks or of all: controls, returns
-before the backgrounds of training, what they attend to, and films.
+--measure first runs the slow measurements on the trained policies of the given tasks (all tasks by default): ablations,
+returns on the training backgrounds, attention statistics and animations.
 """
 
 import argparse
@@ -18,24 +18,23 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import intro
 import sweep
-from report import DOCS, RESULTS, markdown, write
-from runs import EPISODES, Runs, attended_table, controls_table, frames_of
-from studies.suite import ARMS, BEFORE, CHOSEN, EVALUATE_WITH, SEEDS, TASKS
+from pages import IMAGES, RESULTS, markdown, write_page
+from runs import EPISODES, Runs, ablations_table, attention_table, video_frames
+from studies.suite import ARMS, EARLIER_RUN, EVALUATE_WITH, SEEDS, TASKS
 
-from iap.evaluation.attention_statistics import attended
-from iap.training.config import fitted_to_env
-from iap.evaluation.ablations import run_ablations
-from iap.evaluation.evaluate import evaluate, locate_policy, policy_job
 from iap.cli.tables import write_json
+from iap.evaluation.ablations import run_ablations
+from iap.evaluation.attention_statistics import attention_statistics
+from iap.evaluation.evaluate import evaluate, policy_job
 from iap.policies import describe
 from iap.rollouts import LocalPool
+from iap.training.config import fitted_to_env
 
-RUNS = Runs("suite", SEEDS, {})
-IMAGES = DOCS / "images"
-ATTENDED_EPISODES = 10
-FILM_STEPS, FILM_EVERY = 120, 3
-# Episodes in which the robot is not behind the insets.
-FILM_SEEDS = {
+RUNS = Runs("suite", SEEDS)
+ATTENTION_EPISODES = 10
+VIDEO_STEPS, VIDEO_EVERY = 120, 3
+# Episodes in which the insets of the video do not cover the robot.
+VIDEO_SEEDS = {
     "ball_in_cup-catch": 1,
     "cartpole-swingup": 3,
     "cheetah-run": 1,
@@ -43,133 +42,135 @@ FILM_SEEDS = {
     "reacher-easy": 39,
     "walker-walk": 1,
 }
-EYES = (
-    "-told",
-    "-told-roughly",
-    "-plain",
-    "-plain-cnn",
+# Suffixes of a task's arms, in the order of the table.
+VARIANTS = (
     "",
-    "-taught",
-    "-native",
     "-cnn",
     "-blind",
-    "-taught-cnn",
-    "-taught-blind",
+    "-teacher",
+    "-noisy-teacher",
+    "-es-pretraining",
+    "-es-pretraining-native",
+    "-es-pretraining-cnn",
+    "-es-pretraining-blind",
+    "-native",
+    "-no-pretraining",
+    "-no-pretraining-cnn",
+    "-no-pretraining-blind",
+    "-plain",
+    "-plain-cnn",
 )
 
 
-def trained() -> list[str]:
-    """The tasks that have a trained policy."""
-    return [task for task in TASKS if RUNS.of(CHOSEN[task])]
+def trained_tasks() -> list[str]:
+    """The tasks with a trained policy."""
+    return [task for task in TASKS if RUNS.paths(task)]
 
 
 def measure(task: str) -> None:
-    """Controls and attended things of a task's best policy, and its return before the backgrounds of training."""
-    path, blind = str(RUNS.best_of(CHOSEN[task])), f"{CHOSEN[task]}-blind"
-    policy, _ = locate_policy(path, env_options=EVALUATE_WITH)
-    eyeless = locate_policy(str(RUNS.best_of(blind)), env_options=EVALUATE_WITH)[0] if RUNS.of(blind) else None
-    rows = run_ablations(policy, LocalPool, EPISODES, blind=eyeless, report=print)
-    write_json(rows, RUNS.folder / f"controls-{task}.json")
-    write_json(attended(policy, ATTENDED_EPISODES), RUNS.folder / f"attended-{task}.json")
-    as_trained, _ = locate_policy(path)
-    with LocalPool(policy_job(as_trained)) as pool:
-        write_json(evaluate(as_trained, pool, EPISODES, seed=0), RUNS.folder / f"training-{task}.json")
-    film(task)
+    """Ablations, attention statistics, return on the training backgrounds and animation of a task's best policy."""
+    policy, blind = RUNS.best_policy(task, EVALUATE_WITH), f"{task}-blind"
+    blind_policy = RUNS.best_policy(blind, EVALUATE_WITH) if RUNS.paths(blind) else None
+    rows = run_ablations(policy, LocalPool, EPISODES, blind=blind_policy, report=print)
+    write_json(rows, RUNS.folder / f"ablations-{task}.json")
+    write_json(attention_statistics(policy, ATTENTION_EPISODES), RUNS.folder / f"attention-{task}.json")
+    in_training_env = RUNS.best_policy(task)
+    with LocalPool(policy_job(in_training_env)) as pool:
+        result = evaluate(in_training_env, pool, EPISODES, seed=0)
+    write_json(result, RUNS.folder / f"train-backgrounds-{task}.json")
+    animate(task)
 
 
-def film(task: str) -> None:
-    """The beginning of an episode of a task's best policy."""
-    policy, _ = locate_policy(str(RUNS.best_of(CHOSEN[task])), env_options=EVALUATE_WITH)
-    frames = frames_of(policy, FILM_SEEDS.get(task, 0), FILM_STEPS)[::FILM_EVERY]
+def animate(task: str) -> None:
+    """The first steps of an episode of a task's best policy."""
+    frames = video_frames(RUNS.best_policy(task, EVALUATE_WITH), VIDEO_SEEDS[task], VIDEO_STEPS)[::VIDEO_EVERY]
     small = [Image.fromarray(frame).resize((256, 208)).quantize(64) for frame in frames]
     small[0].save(IMAGES / f"{task}.gif", save_all=True, append_images=small[1:], duration=120, loop=0)
 
 
 def arms() -> str:
-    """Returns of all arms before held-out backgrounds, task by task."""
+    """Returns of all arms on held-out backgrounds, by task."""
     lines = []
-    for task in trained():
-        for arm in (task + eyes for eyes in EYES if task + eyes in ARMS and RUNS.of(task + eyes)):
-            parts = describe(fitted_to_env(ARMS[arm]).policy)
-            each = ", ".join(f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in RUNS.returns_of(arm))
-            lines.append([arm, parts.parts.get("encoder", 0), parts.total, budget(arm), each])
-    return markdown(["policy", "encoder", "all", "episodes of training", "return of each seed"], lines)
+    for task in trained_tasks():
+        for arm in (task + variant for variant in VARIANTS if task + variant in ARMS and RUNS.paths(task + variant)):
+            sizes = describe(fitted_to_env(ARMS[arm]).policy)
+            each = ", ".join(f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in RUNS.evaluations(arm))
+            lines.append([arm, sizes.parts.get("encoder", 0), sizes.total, training_episodes(arm), each])
+    header = ["policy", "encoder parameters", "all parameters", "training episodes", "return of each seed"]
+    return markdown(header, lines)
 
 
-def budget(arm: str) -> int:
-    """How many episodes the best seed's run had, with those of the run before it."""
-    episodes = RUNS.metrics_of(arm)[-1]["episodes"]
-    return episodes + (budget(BEFORE[arm]) if arm in BEFORE else 0)
+def training_episodes(arm: str) -> int:
+    """Training episodes of the best seed's run and of the run before it."""
+    episodes = RUNS.metrics(arm)[-1]["episodes"]
+    return episodes + (training_episodes(EARLIER_RUN[arm]) if arm in EARLIER_RUN else 0)
 
 
-def taught() -> str:
-    """How much the eyes told that were taught, before and after."""
+def pretraining() -> str:
+    """R² of the keypoints, before and after pretraining."""
     lines = []
-    for task in trained():
-        facts = RUNS.build_policy(CHOSEN[task]).facts.get("taught")
+    for task in trained_tasks():
+        facts = RUNS.best_policy(task).facts.get("pretrained")
         if facts is not None:
-            lines.append([task, f"{facts['r2_drawn']:.2f}", f"{facts['r2_taught']:.2f}"])
-    return markdown(["task", "best eyes drawn", "taught"], lines)
+            lines.append([task, f"{facts['r2_initial']:.2f}", f"{facts['r2_final']:.2f}"])
+    return markdown(["task", "R² before", "R² after"], lines)
 
 
 def generalisation() -> str:
-    """Each task's best policy before both kinds of backgrounds."""
+    """Returns of each task's best policy on both sets of backgrounds."""
     lines = []
-    for task in trained():
-        seen, unseen = RUNS.read(f"training-{task}.json"), RUNS.read(f"controls-{task}.json")[0]
-        returns = [f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in (seen, unseen)]
-        lines.append([task, *returns, f"{unseen['mean'] / seen['mean']:.0%}"])
-    return markdown(["task", "backgrounds of training", "held-out backgrounds", "ratio"], lines)
+    for task in trained_tasks():
+        train, held_out = RUNS.read(f"train-backgrounds-{task}.json"), RUNS.read(f"ablations-{task}.json")[0]
+        returns = [f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in (train, held_out)]
+        lines.append([task, *returns, f"{held_out['mean'] / train['mean']:.0%}"])
+    return markdown(["task", "training backgrounds", "held-out backgrounds", "ratio"], lines)
 
 
 def frames() -> str:
-    """What a step with its frame takes, and how often it fits into dm_control's own."""
+    """Time of a step with its frame, here and in dm_control."""
     rows = json.loads((RESULTS / "frames.json").read_text())
-    names = ["size", "look", "frame_ms", "dm_control_ms", "ratio"]
+    names = ["size", "distractions", "frame_ms", "dm_control_ms", "ratio"]
     return markdown([name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows])
 
 
-def kept_speed(look: str) -> str:
-    """The share of the environment's own speed that training keeps at the suite's own size."""
-    return f"{json.loads((RESULTS / f'rollouts-240x320-{look}.json').read_text())['training_over_bare']:.0%}"
+def rollout_share(distractions: str) -> str:
+    """Steps per second of training as a share of the environment's own."""
+    return f"{json.loads((RESULTS / f'rollouts-240x320-{distractions}.json').read_text())['training_over_bare']:.0%}"
 
 
 def per_task(file: str, table: Callable[[list[dict]], str]) -> str:
     """A table for each task with a trained policy."""
-    return "\n".join(f"### {task}\n\n{table(RUNS.read(f'{file}-{task}.json'))}" for task in trained())
+    return "\n".join(f"### {task}\n\n{table(RUNS.read(f'{file}-{task}.json'))}" for task in trained_tasks())
 
 
 def main() -> None:
+    """Measure if requested, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", nargs="*", metavar="TASK")
-    asked = parser.parse_args().measure
-    for task in [] if asked is None else asked or trained():
+    requested = parser.parse_args().measure
+    for task in [] if requested is None else requested or trained_tasks():
         measure(task)
     intro.plot()
-    swept = sweep.rows()
-    sweep.plot(swept)
-    RUNS.plot({task: CHOSEN[task] for task in trained()}, IMAGES / "suite-curves.png")
-    missing = ", ".join([task for task in TASKS if task not in trained()])
-    untrained = ", ".join([arm for arm in ARMS if not RUNS.of(arm)])
-    write(
+    points = sweep.rows()
+    sweep.plot(points)
+    RUNS.plot({task: task for task in trained_tasks()}, IMAGES / "suite-curves.png")
+    write_page(
         "distracting-suite.md",
         episodes=EPISODES,
         arms=arms(),
-        missing=f"Not learnt yet: {missing}." if missing else "",
-        untrained=f"Not trained yet: {untrained}." if untrained else "",
-        taught=taught(),
+        pretraining=pretraining(),
         generalisation=generalisation(),
-        controls=per_task("controls", controls_table),
-        attended=per_task("attended", attended_table),
-        attended_episodes=ATTENDED_EPISODES,
+        ablations=per_task("ablations", ablations_table),
+        attention=per_task("attention", attention_table),
+        attention_episodes=ATTENTION_EPISODES,
         intro=intro.table(),
-        sweep=sweep.table(swept),
+        sweep=sweep.table(points),
         sweep_seeds=" ".join(map(str, sweep.SEEDS)),
-        sweep_budget=sweep.budget(),
+        sweep_episodes=sweep.training_episodes(),
         frames=frames(),
-        kept_plain=kept_speed("plain"),
-        kept_distracted=kept_speed("distracted"),
-        films="\n".join(f"![{task}, attended patches in red](images/{task}.gif)" for task in trained()),
+        share_plain=rollout_share("plain"),
+        share_distracted=rollout_share("distracted"),
+        videos="\n".join(f"![{task}; selected patches in red](images/{task}.gif)" for task in trained_tasks()),
     )
 
 

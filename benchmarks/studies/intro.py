@@ -1,18 +1,17 @@
-"""The paper's first figure: cheetah-run at 100 × 100, 625 patches of which 5 are kept, by each kind of attention."""
+"""The paper's first figure: cheetah-run at 100 × 100, the 5 best of 625 patches, four kinds of attention."""
 
-from iap.attention import Kernel, ReLU, Softmax
-from iap.attention.positions import Positions
+from iap.attention import Kernel, Positions, ReLU, Softmax
+from iap.envs import EnvConfig
 from iap.evolution import SNES
-from iap.training.config import SigmaMultipliers, TrainConfig
-from iap.policies import MLP, AttentionAgent, PolicyConfig, Rank, Encoder
-from iap.rollouts import EnvConfig
+from iap.policies import MLP, AttentionAgent, Encoder, PolicyConfig, Rank, SelectedPatches
+from iap.training import SigmaMultipliers, TrainConfig
 
-PATCH, KEEP, FEATURES = 4, 5, 15
+PATCH, TOP_K, PROJECTIONS = 4, 5, 15
 SEEDS = range(5)
 
 
-def seen_by(encoder: Encoder) -> TrainConfig:
-    """Training that differs in the attention alone."""
+def config_with(encoder: Encoder) -> TrainConfig:
+    """One training configuration for all arms; only the encoder differs."""
     return TrainConfig(
         env=EnvConfig.of("iap/cheetah-run-v0"),
         policy=PolicyConfig((100, 100, 3), 0, 6, encoder, MLP((16,)), frames=2),
@@ -27,22 +26,21 @@ def seen_by(encoder: Encoder) -> TrainConfig:
 
 
 def rank(kernel: Kernel) -> Rank:
-    """IAP-rank that gives what AttentionAgent's encoder gives: the centres of the patches kept, best first."""
+    """IAP-rank with the output of AttentionAgent's encoder: the centres of the selected patches, highest score first."""
     return Rank(
         patch=PATCH,
         stride=PATCH,
-        top_k=KEEP,
+        top_k=TOP_K,
         kernel=kernel,
         bias=True,
-        values=("centres",),
-        order="score",
         positions=Positions("none"),
+        features=SelectedPatches(values=("centres",), order="score"),
     )
 
 
 ARMS = {
-    "exact": seen_by(AttentionAgent(patch=PATCH, stride=PATCH, top_k=KEEP)),
-    "relu": seen_by(rank(ReLU())),
-    "softmax": seen_by(rank(Softmax("positive", FEATURES))),
-    "trigonometric": seen_by(rank(Softmax("trigonometric", FEATURES))),
+    "exact": config_with(AttentionAgent(patch=PATCH, stride=PATCH, top_k=TOP_K)),
+    "relu": config_with(rank(ReLU())),
+    "softmax": config_with(rank(Softmax("positive", PROJECTIONS))),
+    "trigonometric": config_with(rank(Softmax("trigonometric", PROJECTIONS))),
 }

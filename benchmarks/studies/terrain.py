@@ -1,32 +1,42 @@
-"""Uneven terrain: IAP-rank, IAP-trans, a CNN and no eyes on step-stones; IAP-rank and no eyes on grid and stairs."""
+"""Uneven terrain, feet placed one at a time: five encoders and a blind policy on step-stones, two on grid and stairs."""
 
 from dataclasses import replace
 
+import iap
 from iap.attention import Softmax
-from iap.training.config import TrainConfig
-from iap.training.presets.footsteps import NEAREST, TERRAIN_PRESETS
-from iap.policies import CNN, Blind, Rank, Trans, Encoder
+from iap.policies import CNN, Blind, Encoder, Rank, SelectedPatches, Trans
+from iap.training import TrainConfig
 
-EVALUATE_FROM = 1000  # what the policies see was chosen while looking at the first terrains
+EVALUATE_FROM = 1000  # the observation was designed on the first terrains
+TERRAINS = ("step-stones-single-foot", "stone-grid-single-foot", "stairs-single-foot")
+STEP_STONES = TERRAINS[0]
+RANK = iap.presets[STEP_STONES].policy.encoder
+assert isinstance(RANK, Rank)
 MASKED = Rank(
-    patch=4, stride=4, top_k=8, d=4, bias=True, kernel=Softmax(), values=("projection",), projection_size=1, masked=True
+    patch=4,
+    stride=4,
+    top_k=8,
+    d=4,
+    bias=True,
+    kernel=Softmax(),
+    features=SelectedPatches(values=("projection",), projection_size=1, masked=True),
 )
-MIXED = Trans(patch=4, stride=4, d=4, rows=2, width=2, kernel=Softmax(), layer_norm=False)
+TRANS = Trans(patch=4, stride=4, d=4, rows=2, value_size=2, kernel=Softmax(), layer_norm=False)
 SMALL_CNN = CNN(((4, 4, 2), (4, 3, 2)))
 
 
-def seen_by(name: str, encoder: Encoder) -> TrainConfig:
-    """A terrain's preset with other eyes, and all else as it is."""
-    config = TERRAIN_PRESETS[name]
+def config_with(name: str, encoder: Encoder) -> TrainConfig:
+    """A preset with another encoder."""
+    config = iap.presets[name]
     return replace(config, policy=replace(config.policy, encoder=encoder))
 
 
 ARMS = {
-    **TERRAIN_PRESETS,
-    "step-stones-positive": seen_by("step-stones", replace(NEAREST, kernel=Softmax("positive"))),
-    "step-stones-trigonometric": seen_by("step-stones", replace(NEAREST, kernel=Softmax("trigonometric"))),
-    "step-stones-masked": seen_by("step-stones", MASKED),
-    "step-stones-trans": seen_by("step-stones", MIXED),
-    "step-stones-cnn": seen_by("step-stones", SMALL_CNN),
-    **{f"{name}-blind": seen_by(name, Blind()) for name in TERRAIN_PRESETS},
+    **{name: iap.presets[name] for name in TERRAINS},
+    f"{STEP_STONES}-positive": config_with(STEP_STONES, replace(RANK, kernel=Softmax("positive"))),
+    f"{STEP_STONES}-trigonometric": config_with(STEP_STONES, replace(RANK, kernel=Softmax("trigonometric"))),
+    f"{STEP_STONES}-masked": config_with(STEP_STONES, MASKED),
+    f"{STEP_STONES}-trans": config_with(STEP_STONES, TRANS),
+    f"{STEP_STONES}-cnn": config_with(STEP_STONES, SMALL_CNN),
+    **{f"{name}-blind": config_with(name, Blind()) for name in TERRAINS},
 }
