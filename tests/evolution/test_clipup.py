@@ -3,11 +3,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from iap.evolution.clipup import clipup
+from iap.evolution.pgpe import clipup
 
 
-def steps_of(max_speed: float, momentum: float, gradients: Any) -> np.ndarray:
-    """The steps that follow the gradients one after the other."""
+def steps_for(max_speed: float, momentum: float, gradients: Any) -> np.ndarray:
+    """Return the steps of ClipUp for a sequence of gradients."""
     transformation = clipup(max_speed, momentum)
     state = transformation.init(jnp.zeros(len(gradients[0])))
     steps = []
@@ -17,26 +17,26 @@ def steps_of(max_speed: float, momentum: float, gradients: Any) -> np.ndarray:
     return np.array(steps)
 
 
-def test_the_first_step_has_three_quarters_of_the_greatest_speed_whatever_the_gradient():
-    for length in (1e-6, 1.0, 1e6):
-        steps = steps_of(0.2, 0.9, [[3 * length, -4 * length]])
+def test_the_first_step_has_three_quarters_of_the_maximum_speed_for_any_gradient_norm():
+    for norm in (1e-6, 1.0, 1e6):
+        steps = steps_for(0.2, 0.9, [[3 * norm, -4 * norm]])
         np.testing.assert_allclose(steps, [[-0.75 * 0.2 * 0.6, 0.75 * 0.2 * 0.8]], rtol=1e-5)
 
 
 def test_steps_follow_momentum_and_the_speed_limit():
     gradients = np.random.default_rng(0).standard_normal((6, 3))
     velocity = np.zeros(3)
-    for step, gradient in zip(steps_of(0.2, 0.9, gradients), gradients, strict=True):
+    for step, gradient in zip(steps_for(0.2, 0.9, gradients), gradients, strict=True):
         velocity = 0.9 * velocity - 0.15 * gradient / np.linalg.norm(gradient)
         velocity *= min(1.0, 0.2 / np.linalg.norm(velocity))
         np.testing.assert_allclose(step, velocity, rtol=1e-4, atol=1e-6)
 
 
-def test_steps_along_one_direction_reach_the_greatest_speed_and_stay_there():
-    speeds = np.linalg.norm(steps_of(0.2, 0.9, np.ones((5, 2))), axis=1)
+def test_steps_along_one_direction_reach_the_maximum_speed_and_stay_there():
+    speeds = np.linalg.norm(steps_for(0.2, 0.9, np.ones((5, 2))), axis=1)
     np.testing.assert_allclose(speeds, [0.15, 0.2, 0.2, 0.2, 0.2], rtol=1e-5)
 
 
-def test_a_zero_gradient_only_slows_down():
-    first, second = steps_of(0.2, 0.5, [[2.0, 0.0], [0.0, 0.0]])
+def test_a_zero_gradient_only_decays_the_velocity():
+    first, second = steps_for(0.2, 0.5, [[2.0, 0.0], [0.0, 0.0]])
     np.testing.assert_allclose(second, 0.5 * first, rtol=1e-6)

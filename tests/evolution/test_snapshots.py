@@ -2,36 +2,16 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from search_cases import PARAMETERS, SETTINGS, evolve
 
-from iap.evolution import (
-    ARS,
-    CMAES,
-    PGPE,
-    SNES,
-    OpenES,
-    Search,
-    Strategy,
-    ask,
-    from_arrays,
-    mean,
-    start,
-    tell,
-    to_arrays,
-)
+from iap.evolution import SNES, STRATEGIES, OpenES, Search, Strategy, ask, from_arrays, mean, start, tell, to_arrays
 
-P = 30
-STRATEGIES: dict[str, Strategy] = {
-    "open-es": OpenES(population=16, sigma_decay=0.9, learning_rate_decay=0.9),
-    "ars": ARS(population=16),
-    "pgpe": PGPE(population=16, shaping="standardised"),
-    "cma-es": CMAES(population=12),
-    "snes": SNES(population=12),
-}
-
+OPEN_ES = SETTINGS["open-es"]
 OPEN_ES_DTYPES = {
     "seed": "int64",
     "iteration": "int64",
@@ -49,51 +29,44 @@ OPEN_ES_DTYPES = {
 }
 
 
-def fresh(strategy: Strategy) -> Search:
+def start_search(strategy: Strategy) -> Search:
     rng = np.random.default_rng(0)
-    return start(strategy, rng.standard_normal(P).astype(np.float32), rng.uniform(0.1, 2, P).astype(np.float32), 2**40)
-
-
-def advance(search: Search, iterations: int) -> Search:
-    for _ in range(iterations):
-        thetas, search = ask(search)
-        noise = np.random.default_rng(search.iteration).standard_normal(len(thetas))
-        search = tell(search, thetas, -np.sum(thetas**2, axis=1) + noise)
-    return search
+    theta0 = rng.standard_normal(PARAMETERS).astype(np.float32)
+    return start(strategy, theta0, rng.uniform(0.1, 2, PARAMETERS).astype(np.float32), 2**40)
 
 
 @pytest.fixture(scope="module")
 def continued(tmp_path_factory) -> Path:
     """Every strategy saved after three iterations, and continued for four by another process."""
     folder = tmp_path_factory.mktemp("searches")
-    for name, strategy in STRATEGIES.items():
-        np.savez(folder / f"{name}.npz", **to_arrays(advance(fresh(strategy), 3)))  # pyright: ignore[reportArgumentType]
+    for name, strategy in SETTINGS.items():
+        np.savez(folder / f"{name}.npz", **to_arrays(evolve(start_search(strategy), 3)))  # pyright: ignore[reportArgumentType]
     subprocess.run([sys.executable, "-W", "error", __file__, str(folder)], check=True)
     return folder
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", SETTINGS)
 def test_a_search_continued_by_another_process_equals_the_uninterrupted_one_bit_by_bit(name, continued):
-    uninterrupted = to_arrays(advance(fresh(STRATEGIES[name]), 7))
+    uninterrupted = to_arrays(evolve(start_search(SETTINGS[name]), 7))
     with np.load(continued / f"{name}-continued.npz", allow_pickle=False) as loaded:
         assert set(loaded) == set(uninterrupted)
         for key, x in uninterrupted.items():
             assert (loaded[key].dtype, loaded[key].shape) == (x.dtype, x.shape)
             assert loaded[key].tobytes() == x.tobytes(), key
-    assert not np.array_equal(uninterrupted["state.mean"], to_arrays(advance(fresh(STRATEGIES[name]), 3))["state.mean"])
+    interrupted = to_arrays(evolve(start_search(SETTINGS[name]), 3))
+    assert not np.array_equal(uninterrupted["state.mean"], interrupted["state.mean"])
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_a_search_saved_between_asking_and_telling_goes_on_too(name):
-    thetas, search = ask(advance(fresh(STRATEGIES[name]), 2))
-    restored = from_arrays(STRATEGIES[name], to_arrays(search))
+def test_a_search_can_be_saved_between_ask_and_tell(strategy):
+    thetas, search = ask(evolve(start_search(strategy), 2))
+    restored = from_arrays(strategy, to_arrays(search))
     one, other = (tell(each, thetas, thetas[:, 0]) for each in (search, restored))
     assert mean(one).tobytes() == mean(other).tobytes()
     assert restored.iteration == 2
 
 
 def test_saved_arrays_are_numbers_and_copies():
-    search = advance(fresh(STRATEGIES["cma-es"]), 1)
+    search = evolve(start_search(SETTINGS["cma-es"]), 1)
     arrays = to_arrays(search)
     assert all(x.dtype.kind in "iuf" for x in arrays.values())
     theta = mean(search).copy()
@@ -102,57 +75,54 @@ def test_saved_arrays_are_numbers_and_copies():
     assert mean(search).tolist() == theta.tolist()
 
 
-def test_a_restored_search_does_not_follow_changes_of_its_arrays():
-    arrays = to_arrays(advance(fresh(STRATEGIES["snes"]), 1))
-    restored = from_arrays(STRATEGIES["snes"], arrays)
+def test_a_restored_search_does_not_share_memory_with_its_arrays():
+    arrays = to_arrays(evolve(start_search(SETTINGS["snes"]), 1))
+    restored = from_arrays(SETTINGS["snes"], arrays)
     theta = mean(restored).copy()
     for name in ("origin", "scales", "state.mean"):
         arrays[name][:] = 9
     assert mean(restored).tolist() == theta.tolist()
 
 
-def test_whole_numbers_and_floats_of_one_value_are_one_strategy():
+def test_integers_and_floats_of_one_value_are_the_same_strategy():
     arrays = to_arrays(start(SNES(sigma=1), np.ones(3, np.float32), np.ones(3, np.float32), 0))
     assert from_arrays(SNES(sigma=1.0), arrays).iteration == 0
 
 
-@pytest.mark.parametrize("other", [SNES(population=16), OpenES(population=16, sigma=0.06), OpenES()])
-def test_another_strategy_is_refused_with_both_named(other):
-    arrays = to_arrays(fresh(OpenES(population=16)))
-    with pytest.raises(ValueError, match=rf"strategy is .*{other.kind}.* the arrays are of .*open-es.*0.05"):
+@pytest.mark.parametrize("other", [SNES(population=32), replace(OPEN_ES, sigma=0.06), OpenES()])  # pyright: ignore[reportArgumentType]
+def test_an_error_names_both_strategies_if_they_differ(other):
+    arrays, name = to_arrays(start_search(OPEN_ES)), STRATEGIES.name_of(type(other))
+    with pytest.raises(ValueError, match=rf"strategy is .*{name}.* the arrays are of .*open-es.*'sigma': 0.1"):
         from_arrays(other, arrays)
 
 
-@pytest.mark.parametrize("name", ["strategy", *OPEN_ES_DTYPES])
-def test_missing_arrays_are_named(name):
-    arrays = to_arrays(fresh(STRATEGIES["open-es"]))
-    del arrays[name]
-    with pytest.raises(ValueError, match=rf"arrays must hold '{name}'"):
-        from_arrays(STRATEGIES["open-es"], arrays)
+def test_an_error_names_a_missing_array():
+    arrays = to_arrays(start_search(OPEN_ES))
+    assert {"strategy", *OPEN_ES_DTYPES} == arrays.keys()
+    for name in arrays:
+        with pytest.raises(ValueError, match=rf"arrays must hold '{name}'"):
+            from_arrays(OPEN_ES, {key: x for key, x in arrays.items() if key != name})
 
 
-@pytest.mark.parametrize(("name", "dtype"), OPEN_ES_DTYPES.items())
-def test_arrays_of_a_wrong_dtype_are_named(name, dtype):
-    arrays = to_arrays(fresh(STRATEGIES["open-es"]))
-    assert arrays[name].dtype == dtype
-    arrays[name] = arrays[name].astype(np.float64)
-    with pytest.raises(ValueError, match=rf"{name} must be {dtype} of shape .*, not float64"):
-        from_arrays(STRATEGIES["open-es"], arrays)
+def test_an_error_names_an_array_of_a_wrong_dtype():
+    arrays = to_arrays(start_search(OPEN_ES))
+    for name, dtype in OPEN_ES_DTYPES.items():
+        assert arrays[name].dtype == dtype
+        with pytest.raises(ValueError, match=rf"{name} must be {dtype} of shape .*, not float64"):
+            from_arrays(OPEN_ES, arrays | {name: arrays[name].astype(np.float64)})
 
 
-@pytest.mark.parametrize("name", [name for name in OPEN_ES_DTYPES if name != "origin"])
-def test_arrays_of_a_wrong_shape_are_named(name):
-    arrays = to_arrays(fresh(STRATEGIES["open-es"]))
-    arrays[name] = np.stack([arrays[name]] * 2)
-    with pytest.raises(ValueError, match=rf"{name} must be .* of shape .*, not .* of shape \(2,"):
-        from_arrays(STRATEGIES["open-es"], arrays)
+def test_an_error_names_an_array_of_a_wrong_shape():
+    arrays = to_arrays(start_search(OPEN_ES))
+    for name in OPEN_ES_DTYPES.keys() - {"origin"}:
+        with pytest.raises(ValueError, match=rf"{name} must be .* of shape .*, not .* of shape \(2,"):
+            from_arrays(OPEN_ES, arrays | {name: np.stack([arrays[name]] * 2)})
 
 
-def test_arrays_of_another_number_of_parameters_do_not_fit_together():
-    arrays = to_arrays(fresh(STRATEGIES["open-es"]))
-    arrays["origin"] = np.zeros(P - 1, np.float32)
-    with pytest.raises(ValueError, match=r"scales must be float32 of shape \(29,\), not float32 of shape \(30,\)"):
-        from_arrays(STRATEGIES["open-es"], arrays)
+def test_arrays_of_different_numbers_of_parameters_are_refused():
+    arrays = to_arrays(start_search(OPEN_ES)) | {"origin": np.zeros(PARAMETERS - 1, np.float32)}
+    with pytest.raises(ValueError, match=r"scales must be float32 of shape \(19,\), not float32 of shape \(20,\)"):
+        from_arrays(OPEN_ES, arrays)
 
 
 @pytest.mark.parametrize(
@@ -165,24 +135,24 @@ def test_arrays_of_another_number_of_parameters_do_not_fit_together():
     ],
 )
 def test_impossible_values_are_refused(name, value, message):
-    arrays = to_arrays(fresh(STRATEGIES["ars"]))
+    arrays = to_arrays(start_search(SETTINGS["ars"]))
     arrays[name] = np.full_like(arrays[name], value)
     with pytest.raises(ValueError, match=message):
-        from_arrays(STRATEGIES["ars"], arrays)
+        from_arrays(SETTINGS["ars"], arrays)
 
 
-@pytest.mark.parametrize("junk", [np.zeros(0, np.uint8), np.full(9, 255, np.uint8), np.array(0.5)])
-def test_arrays_of_no_strategy_are_refused(junk):
-    arrays = to_arrays(fresh(STRATEGIES["ars"])) | {"strategy": junk}
+@pytest.mark.parametrize("content", [np.zeros(0, np.uint8), np.full(9, 255, np.uint8), np.array(0.5)])
+def test_arrays_without_a_known_strategy_are_refused(content):
+    arrays = to_arrays(start_search(SETTINGS["ars"])) | {"strategy": content}
     with pytest.raises(ValueError, match="the arrays are of no known strategy"):
-        from_arrays(STRATEGIES["ars"], arrays)
+        from_arrays(SETTINGS["ars"], arrays)
 
 
 def _continue_all(folder: Path) -> None:
-    for name, strategy in STRATEGIES.items():
+    for name, strategy in SETTINGS.items():
         with np.load(folder / f"{name}.npz", allow_pickle=False) as loaded:
             search = from_arrays(strategy, loaded)
-        np.savez(folder / f"{name}-continued.npz", **to_arrays(advance(search, 4)))  # pyright: ignore[reportArgumentType]
+        np.savez(folder / f"{name}-continued.npz", **to_arrays(evolve(search, 4)))  # pyright: ignore[reportArgumentType]
 
 
 if __name__ == "__main__":

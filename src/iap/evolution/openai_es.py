@@ -1,5 +1,7 @@
 """OpenAI's evolution strategy: antithetic perturbations weighted by utility, followed by Adam."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -7,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from iap._validation import require_name, require_positive
 from iap.evolution.shaping import Shaping
@@ -20,6 +22,8 @@ from iap.evolution.strategy import (
 )
 
 if TYPE_CHECKING:
+    from jaxtyping import Array  # at run time this import loads JAX
+
     from iap.evolution._evosax import Engine
 
 
@@ -59,7 +63,7 @@ class OpenES(EvosaxStrategy):
             raise ValueError(f"weight_decay must be 0 or more, not {self.weight_decay}")
         require_name("shaping", self.shaping, Shaping)
 
-    def build_engine(self, size: int) -> "Engine":
+    def build_engine(self, size: int) -> Engine:
         """Return evosax's Open_ES with Adam."""
         import evosax.algorithms as evosax
         import jax.numpy as jnp

@@ -1,16 +1,20 @@
 """Parameter-exploring policy gradients (PGPE) and its optimiser, ClipUp."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from iap._validation import require_name, require_positive
 from iap.evolution.shaping import Shaping
 from iap.evolution.strategy import EvosaxStrategy, require_number, require_pairs
 
 if TYPE_CHECKING:
+    from jaxtyping import Array  # at run time this import loads JAX
+
     from iap.evolution._evosax import Engine
 
 PERTURBATION_OVER_SPEED = 15  # length of a perturbation over the default maximum speed
@@ -49,7 +53,7 @@ class PGPE(EvosaxStrategy):
         require_positive("sigma_learning_rate", self.sigma_learning_rate)
         require_name("shaping", self.shaping, Shaping)
 
-    def build_engine(self, size: int) -> "Engine":
+    def build_engine(self, size: int) -> Engine:
         """Return evosax's PGPE with ClipUp."""
         import evosax.algorithms as evosax
         import jax.numpy as jnp
