@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from iap.attention import Kernel, ReLU, Softmax, top
-from iap.attention.kernels.ranker import FusedRanker, Layer, fold
+from iap.attention.kernels.ranker import Ranker, Layer, compile_ranker
 from iap.envs.control_suite.frames import render_frames
 from iap.viz.overlays import Glance, attention_figure
 from iap.viz.plots import save_figure
@@ -21,12 +21,12 @@ SEED = 23
 D = 4
 
 
-def random_ranker(kernel: Kernel, image_shape: tuple[int, int, int], patch: int) -> FusedRanker:
+def random_ranker(kernel: Kernel, image_shape: tuple[int, int, int], patch: int) -> Ranker:
     """Queries and keys as random projections of `patch`×`patch` pixels."""
     rng = np.random.default_rng(SEED)
     width = patch * patch * image_shape[2]
     queries, keys = (Layer((rng.standard_normal((width, D)) / np.sqrt(width)).astype(np.float32)) for _ in range(2))
-    return fold(kernel, queries, keys, image_shape, patch=patch, stride=patch)
+    return compile_ranker(kernel, queries, keys, image_shape, patch=patch, stride=patch)
 
 
 def look(name: str, kernel: Kernel, image: np.ndarray, patch: int, top_k: int) -> Glance:

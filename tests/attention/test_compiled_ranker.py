@@ -18,7 +18,7 @@ from iap.attention import (
 )
 from iap.attention.features import MAPS
 from iap.attention.kernels.elementary import cosine, exp2, sine
-from iap.attention.kernels.ranker import Layer, fold
+from iap.attention.kernels.ranker import Layer, compile_ranker
 from iap.attention.patches import Grid
 
 KERNELS = [ReLU()] + [Softmax(features, 15, normalised) for features in MAPS for normalised in (False, True)]
@@ -76,7 +76,7 @@ def test_fused_scores_equal_the_generic_ones(
     if kind is not np.uint8:
         image = (image / 255).astype(kind)
     options = {"patch": patch, "stride": stride, "positions": positions, "pooling": pooling}
-    ranker = fold(kernel, queries, keys, image.shape, **options, normalise_rows=normalise_rows)
+    ranker = compile_ranker(kernel, queries, keys, image.shape, **options, normalise_rows=normalise_rows)
     fused = ranker(image)
     generic = generic_scores(
         kernel,
@@ -99,7 +99,7 @@ def test_fused_scores_equal_the_generic_ones(
 def test_a_ranker_gives_the_same_scores_again_after_another_image():
     rng = np.random.default_rng(0)
     queries, keys = layers(rng, 12, 4)
-    ranker = fold(Softmax(), queries, keys, (24, 32, 3), patch=2, stride=2)
+    ranker = compile_ranker(Softmax(), queries, keys, (24, 32, 3), patch=2, stride=2)
     first, second = rng.integers(0, 256, (2, 24, 32, 3), dtype=np.uint8)
     before = ranker(first)
     ranker(second)
@@ -111,7 +111,7 @@ def test_a_ranker_gives_the_same_scores_again_after_another_image():
 def test_keys_of_one_image_are_scored_by_the_queries_of_another(kernel, heads, normalise_rows):
     rng = np.random.default_rng(0)
     queries, keys = layers(rng, 12, 5, heads)
-    ranker = fold(kernel, queries, keys, (24, 32, 3), patch=2, stride=2, normalise_rows=normalise_rows)
+    ranker = compile_ranker(kernel, queries, keys, (24, 32, 3), patch=2, stride=2, normalise_rows=normalise_rows)
     before, now = rng.integers(0, 256, (2, 24, 32, 3), dtype=np.uint8)
     grid = grid_of(24, 32, 2, 2)
     placed = [place(extract(as_pixels(image), 2, 2), grid, Positions()) for image in (now, before)]
@@ -127,7 +127,7 @@ def test_keys_of_one_image_are_scored_by_the_queries_of_another(kernel, heads, n
 def test_an_image_that_is_not_contiguous_is_read_right():
     rng = np.random.default_rng(0)
     queries, keys = layers(rng, 12, 4)
-    ranker = fold(Softmax(), queries, keys, (24, 32, 3), patch=2, stride=2)
+    ranker = compile_ranker(Softmax(), queries, keys, (24, 32, 3), patch=2, stride=2)
     image = rng.integers(0, 256, (24, 64, 3), dtype=np.uint8)[:, ::-2]
     np.testing.assert_array_equal(ranker(image).values, ranker(image.copy()).values)
 
@@ -138,7 +138,7 @@ def test_unscaled_images_and_large_weights_never_overflow_and_still_rank(kernel,
     rng = np.random.default_rng(3)
     queries, keys = layers(rng, 12, 4, size=10 * np.sqrt(12), bias=False)
     image = rng.integers(0, 256, (24, 32, 3)).astype(np.float32)
-    scores = fold(kernel, queries, keys, image.shape, patch=2, stride=2, normalise_rows=normalise_rows)(image)
+    scores = compile_ranker(kernel, queries, keys, image.shape, patch=2, stride=2, normalise_rows=normalise_rows)(image)
     assert np.isfinite(scores.values).all()
     assert np.isfinite(scores.log_scale).all()
     assert len(np.unique(scores.values)) > 1
@@ -151,7 +151,7 @@ def test_queries_and_keys_alive_in_different_features_still_rank_as_in_double_pr
     queries, keys = layers(rng, 12, 4, size=3, bias=False)
     image = rng.uniform(20, 25, (24, 32, 3)).astype(np.float32)
     options = {"patch": 2, "stride": 2, "positions": Positions(), "pooling": None, "normalise_rows": False}
-    fused = fold(kernel, queries, keys, image.shape, **options)(image)
+    fused = compile_ranker(kernel, queries, keys, image.shape, **options)(image)
     wide = [Layer(layer.weights.astype(np.float64)) for layer in (queries, keys)]
     reference = generic_scores(kernel, wide[0], wide[1], image.astype(np.float64), **options)
     assert np.count_nonzero(reference.values) > 3
@@ -164,7 +164,7 @@ def test_long_rows_and_many_rows_meet_at_block_borders():
         queries, keys = layers(rng, shape[2], 4)
         image = rng.integers(0, 256, shape, dtype=np.uint8)
         options = {"patch": 1, "stride": 1, "positions": Positions(), "pooling": None, "normalise_rows": True}
-        fused = fold(Softmax(), queries, keys, shape, **options)(image)
+        fused = compile_ranker(Softmax(), queries, keys, shape, **options)(image)
         generic = generic_scores(Softmax(), queries, keys, image, **options)
         np.testing.assert_allclose(relative(fused), relative(generic), rtol=0, atol=1e-5)
 
@@ -207,7 +207,7 @@ NAN_LAYER = Layer(np.full((12, 4), np.nan, np.float32))
 )
 def test_bad_arguments_are_named(change, error, message):
     with pytest.raises(error, match=message):
-        fold(**(good() | change))
+        compile_ranker(**(good() | change))
 
 
 @pytest.mark.parametrize(
@@ -223,13 +223,13 @@ def test_bad_arguments_are_named(change, error, message):
 )
 def test_bad_images_are_named(image, error, message):
     with pytest.raises(error, match=message):
-        fold(**good())(image)
+        compile_ranker(**good())(image)
 
 
 def test_keys_of_another_ranker_are_refused():
     with pytest.raises(ValueError, match=r"keys must be of shape \(1, 4, 192\), as keys_of gives them, not \(4, 192\)"):
-        fold(**good())(np.zeros((24, 32, 3), np.uint8), np.zeros((4, 192), np.float32))
+        compile_ranker(**good())(np.zeros((24, 32, 3), np.uint8), np.zeros((4, 192), np.float32))
 
 
 def test_the_grid_of_the_ranker_is_that_of_its_patches():
-    assert fold(**good()).grid == Grid(12, 16)
+    assert compile_ranker(**good()).grid == Grid(12, 16)

@@ -44,7 +44,7 @@ def test_exact_lookup_gives_the_scores_and_the_top_of_rank_scores(kernel, patche
     assert scores.values.dtype == scores.log_scale.dtype == np.float32
     largest = np.abs(expected.true()).max()
     np.testing.assert_allclose(scores.true(), expected.true(), rtol=2e-5, atol=2e-6 * largest)
-    keep = min(10, patches)
+    top_k = min(10, patches)
     assert database.top(pooled, top_k).tolist() == top(expected.values, top_k).tolist()
 
 
@@ -289,7 +289,7 @@ def test_pooled_queries_that_do_not_fit_are_refused(name):
 @pytest.mark.parametrize("name", ["exact", "hash"])
 def test_more_patches_than_there_are_cannot_be_kept(name):
     ask, pooled = databases()[name]
-    with pytest.raises(ValueError, match="keep must be between 1 and 10"):
+    with pytest.raises(ValueError, match="top_k must be between 1 and 10"):
         ask(pooled, top_k=11)
 
 

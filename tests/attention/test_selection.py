@@ -30,7 +30,7 @@ def test_the_best_are_best_first_and_ties_go_to_the_lower_index(library):
     @given(library.cases(SCORES, *FEW_SCORES), st.data())
     def check(scores, data):
         scores = scores.astype(np.float32)
-        keep = data.draw(st.one_of(st.just(1), st.just(len(scores)), st.integers(1, len(scores))))
+        top_k = data.draw(st.one_of(st.just(1), st.just(len(scores)), st.integers(1, len(scores))))
         expected = best_by_hand(scores, top_k)
         assert library.numpy(top(library.array(scores), top_k)).tolist() == expected
         batch = np.stack([scores, scores[::-1], np.zeros_like(scores)])
@@ -44,7 +44,7 @@ def test_the_best_are_best_first_and_ties_go_to_the_lower_index(library):
 def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
     """Few of a single image's scores are kept in order, many are partitioned, and those of a batch are sorted."""
     scores = np.array(levels, np.float32)[:: -1 if reverse else 1]
-    keep = data.draw(st.integers(1, len(scores)))
+    top_k = data.draw(st.integers(1, len(scores)))
     for chosen in (top(scores, top_k), top_of_image(scores, top_k)):
         np.testing.assert_array_equal(chosen, top(scores[None], top_k)[0])
         assert chosen.dtype == np.int64
@@ -95,9 +95,9 @@ def test_the_first_draw_follows_the_scores_and_the_second_what_is_left(library):
 @given(st.lists(st.sampled_from([0.0, 1e-3, 1.0, 5.0]), min_size=1, max_size=20), st.integers(0, 99), st.data())
 def test_draws_never_repeat_and_zeros_come_last(levels, seed, data):
     scores = np.array(levels, np.float32)
-    keep = data.draw(st.integers(1, len(scores)))
+    top_k = data.draw(st.integers(1, len(scores)))
     chosen = sample(scores, top_k, uniforms_of(len(scores), seed=seed), Softmax())
-    assert len(set(chosen.tolist())) == keep
+    assert len(set(chosen.tolist())) == top_k
     drawn = scores[chosen] > 0
     assert np.all(drawn[:-1] >= drawn[1:])
     assert drawn.sum() == min(top_k, np.count_nonzero(scores))
@@ -144,7 +144,7 @@ def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
     def check(case, shared):
         batch, patches, width, seed = case
         rng = np.random.default_rng(seed)
-        keep = int(rng.integers(1, patches + 1))
+        top_k = int(rng.integers(1, patches + 1))
         values = rng.normal(size=(patches, width) if shared else (*batch, patches, width)).astype(np.float32)
         chosen = rng.permuted(np.tile(np.arange(patches), (*batch, 1)), axis=-1)[..., :top_k]
         v, c = library.array(values), library.array(chosen)
@@ -162,11 +162,11 @@ def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
 @pytest.mark.parametrize(
     ("scores", "top_k", "error", "message"),
     [
-        (np.ones(5, np.float32), 0, ValueError, "keep .* not 0"),
-        (np.ones(5, np.float32), -1, ValueError, "keep .* not -1"),
-        (np.ones(5, np.float32), 6, ValueError, "keep must be between 1 and 5 .* not 6"),
-        (np.ones((9, 5), np.float32), 6, ValueError, "keep must be between 1 and 5 .* not 6"),
-        (np.ones(5, np.float32), 2.0, TypeError, "keep .* not 2.0"),
+        (np.ones(5, np.float32), 0, ValueError, "top_k .* not 0"),
+        (np.ones(5, np.float32), -1, ValueError, "top_k .* not -1"),
+        (np.ones(5, np.float32), 6, ValueError, "top_k must be between 1 and 5 .* not 6"),
+        (np.ones((9, 5), np.float32), 6, ValueError, "top_k must be between 1 and 5 .* not 6"),
+        (np.ones(5, np.float32), 2.0, TypeError, "top_k .* not 2.0"),
         (np.array([1, np.nan, 2], np.float32), 1, ValueError, "scores .* NaN"),
         (np.array([[1, 2], [np.nan, 2]], np.float32), 2, ValueError, "scores .* NaN"),
         (np.ones(5, np.int32), 2, TypeError, "scores .*int32"),
@@ -183,7 +183,7 @@ def test_a_choice_that_cannot_be_made_is_refused(library, scores, top_k, error, 
     [
         (np.array([1, -2, 3], np.float32), 1, uniforms_of(3), ValueError, r"scores .* -2\.0"),
         (np.array([1, np.nan, 3], np.float32), 1, uniforms_of(3), ValueError, "scores .* nan"),
-        (np.ones(3, np.float32), 4, uniforms_of(3), ValueError, "keep .* not 4"),
+        (np.ones(3, np.float32), 4, uniforms_of(3), ValueError, "top_k .* not 4"),
         (np.ones(3, np.float32), 1, uniforms_of(4), ValueError, r"uniforms .* 3, not of shape \(4,\)"),
         (np.ones(3, np.float32), 1, np.array([0.5, np.nan, 0.5], np.float32), ValueError, "uniforms .* NaN"),
         (np.ones(3, np.int32), 1, uniforms_of(3), TypeError, "scores .*int32"),

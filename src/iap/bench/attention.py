@@ -175,10 +175,10 @@ def _prepare(job: Job) -> Callable[[], Any]:
             weights = torch.from_numpy(query), torch.from_numpy(key)
             return lambda: _generic(kernel, case, torch.from_numpy(image), *weights)
         case "fused":
-            from iap.attention.kernels.ranker import Layer, fold
+            from iap.attention.kernels.ranker import Layer, compile_ranker
 
             return partial(
-                fold(kernel, Layer(query), Layer(key), image.shape, patch=case.patch, stride=case.stride), image
+                compile_ranker(kernel, Layer(query), Layer(key), image.shape, patch=case.patch, stride=case.stride), image
             )
 
 

@@ -23,14 +23,14 @@ def try_ranking() -> str:
     from numba.core import event
 
     from iap.attention import Positions, ReLU, as_pixels, extract, featurise, grid_of, place, project, rank_scores
-    from iap.attention.kernels.ranker import Layer, fold
+    from iap.attention.kernels.ranker import Layer, compile_ranker
 
     rng = np.random.default_rng(0)
     image = rng.integers(256, size=(20, 20, 3), dtype=np.uint8)
     query, key = rng.normal(size=(2, 48, 4)).astype(np.float32)
     compiling: list[float] = []
     with event.install_timer("numba:compile", compiling.append):
-        fused = fold(ReLU(), Layer(query), Layer(key), image.shape, patch=4, stride=4)(image)
+        fused = compile_ranker(ReLU(), Layer(query), Layer(key), image.shape, patch=4, stride=4)(image)
     placed = place(extract(as_pixels(image), 4, 4), grid_of(20, 20, 4, 4), Positions())
     plain = rank_scores(*featurise(ReLU(), project(placed, query), project(placed, key)))
     if not np.allclose(fused.true(), plain.true(), rtol=1e-3):

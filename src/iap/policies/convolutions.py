@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iap._compile import compiled
-from iap.attention.kernels.loops import project_image
-from iap.attention.kernels.ranker import UNROLLED_STEP
+from iap.attention.kernels.projection import UNROLLED_STEP, project_image
 from iap.policies.sizes import Shape, maps_of
 from iap.policies.trees import Affine
 

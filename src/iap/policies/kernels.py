@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from iap._compile import compiled
-from iap.attention.kernels.loops import rank_image_relu
+from iap.attention.kernels.ranker import score_image
 from iap.attention.kernels.top_k import best_first
 
 MOMENTS = 6  # a head: centroid (2), second moments about it (3), mass (1)
@@ -73,8 +73,8 @@ def above_least(scores, chosen):
 @compiled
 def glance(image, ranking, top_k, soft, pooling):
     """All that becomes of an image: the readout, the scores of all patches, and the patches chosen, best first."""
-    patch, stride, steps, weights, row_shares, column_shares, x, query_weights = ranking
-    scores, _ = rank_image_relu(image, patch, stride, steps, weights, row_shares, column_shares, x, query_weights)
+    patch, stride = ranking.projection.patch, ranking.projection.stride
+    scores = score_image(ranking, image)
     chosen = best_first(scores, top_k)
     shares = above_least(scores, chosen) if soft else np.ones(top_k)
     _, _, centres, scale, shift, head_weights, head_biases = pooling

@@ -3,7 +3,7 @@
 import numpy as np
 
 from iap.attention.features import ReLU
-from iap.attention.kernels.ranker import Layer, fold
+from iap.attention.kernels.ranker import Layer, compile_ranker
 from iap.attention.positions import Positions
 from iap.policies.convolutions import Convolutions
 from iap.policies.encoder_configs import MultiHeadRank
@@ -23,7 +23,7 @@ class MultiHeadRanker:
         self._stem = Convolutions(encoder.stem, image_shape, params.stem)
         self._centres = scaled_centres(encoder, image_shape).astype(np.float64)
         self._gains = np.array(params.gains, np.float32)
-        self._fused = fold(
+        self._fused = compile_ranker(
             ReLU(),
             Layer(params.query.weight.T, params.query.bias),
             Layer(params.key.weight.T, params.key.bias),
@@ -38,7 +38,8 @@ class MultiHeadRanker:
         encoder = self._vision
         if encoder.stem:
             image = self._stem(image)
-        image, (patch, stride, steps, weights, rows, columns, x, _) = self._fused.prepare(image)
+        image = self._fused.check(image)
+        patch, stride, steps, _, weights, rows, columns, x = self._fused.arrays(image.dtype).projection
         scores = rank_heads(image, patch, stride, steps, weights, rows, columns, x, self._gains)
         readout, chosen, best = read_heads(scores, encoder.top_k, self._centres)
         chosen = np.unique(chosen)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from iap._compile import compiled
-from iap.attention.kernels.loops import pool_relu, project_image, score_relu
+from iap.attention.kernels.projection import project_image
+from iap.attention.kernels.relu import pool_relu, score_relu
 from iap.attention.kernels.top_k import best_first
 from iap.policies.kernels import MOMENTS, above_least
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from iap.attention.exact import exact_scores
 from iap.attention.features import Softmax
-from iap.attention.kernels.ranker import Layer, fold
+from iap.attention.kernels.ranker import Layer, compile_ranker
 from iap.attention.patches import centres_of
 from iap.attention.positions import Positions
 from iap.attention.selection import FEW, sample, top_of_image
@@ -26,7 +26,7 @@ class Ranker:
         self.grid, self.patch, self.stride = patches_of(encoder, image_shape), encoder.patch, encoder.stride
         self._read = reader_of(encoder, image_shape, params)
         pooling = None if params.pooling is None else 1 + params.pooling
-        self._fused = fold(
+        self._fused = compile_ranker(
             encoder.kernel,
             _layer(params.query),
             _layer(params.key),
@@ -38,7 +38,7 @@ class Ranker:
             normalise_rows=encoder.normalise_rows,
         )
         is_plain = keys_every == 1 and encoder.select == "top" and encoder.top_k <= FEW
-        self.glances = is_plain and self._fused.in_one_go and isinstance(self._read, Pooled)
+        self.glances = is_plain and isinstance(self._read, Pooled)
 
     def look(self, image: np.ndarray, state: State) -> Look:
         """Score all patches, keep a few, and read those."""
@@ -50,7 +50,8 @@ class Ranker:
     def glance(self, image: np.ndarray) -> tuple[Any, ...]:
         """The arguments with which `loops.glance` gives what `look` does, if this encoder `glances`."""
         assert isinstance(self._read, Pooled)
-        image, ranking = self._fused.prepare(image)
+        image = self._fused.check(image)
+        ranking = self._fused.arrays(image.dtype)
         return image, ranking, self._vision.top_k, self._vision.score_weighted, self._read.arguments(image)
 
     def _score(self, image: np.ndarray, state: State) -> tuple[np.ndarray, np.ndarray | None]:
@@ -85,7 +86,7 @@ class AttentionAgentRanker:
         if not encoder.linear:
             self._project = Projector(encoder, image_shape, [query, key], positions, centre=0)
             return
-        self._fused = fold(
+        self._fused = compile_ranker(
             encoder.kernel,
             _layer(query),
             _layer(key),

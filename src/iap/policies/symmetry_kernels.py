@@ -87,6 +87,6 @@ def look_both(seen, sensors, normaliser, levels, mirror):
     felt = in_mirror(sensors, places, signs, offsets)
     inputs_there, latent_there, hold_there, action_there = command(readout_there, felt, normaliser, levels)
     both = mean_with_mirrored(action, action_there, action_places, action_signs)
-    columns = ranking[5].shape[1]  # of patches: there is a share of each
+    columns = ranking.projection.column_shares.shape[1]  # of patches: there is a share of each
     scores, chosen = sum_with_mirrored(scores, scores_there, columns), in_turns(chosen, chosen_there, columns)
     return inputs, inputs_there, latent, latent_there, (hold + hold_there) // 2, both, scores, chosen

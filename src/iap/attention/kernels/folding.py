@@ -1,4 +1,4 @@
-"""What does not depend on the image, folded into numbers before: weights, positions' shares, features."""
+"""The arrays of a compiled ranker that do not depend on the image: weights, position shares, features."""
 
 import math
 from typing import NamedTuple
@@ -7,12 +7,17 @@ import numpy as np
 
 from iap.attention.arrays import require_finite, require_floats
 from iap.attention.features import Kernel, ReLU, draw_projections
-from iap.attention.kernels.passes import LOG2E, ROOT, Features, PositiveFeatures, ReLUFeatures, TrigonometricFeatures
+from iap.attention.kernels.families import ROOT
+from iap.attention.kernels.positive import FavorFeatures, PositiveFeatures
+from iap.attention.kernels.relu import ReLUFeatures
+from iap.attention.kernels.trigonometric import TrigonometricFeatures
 from iap.attention.patches import Grid
 from iap.attention.positions import Positions, axis_codes
 
-LANES = 4  # dimensions are padded to multiples of this, for the compiled loops
-LARGEST_SQUARE = 1e36  # of anything on the way, well below where float32 overflows
+LANES = 4  # dimensions are padded to a multiple of this, which the compiled loops require
+LARGEST_SQUARE = 1e36  # of any intermediate result: well below the largest float32
+
+Features = ReLUFeatures | PositiveFeatures | FavorFeatures | TrigonometricFeatures
 
 
 class Layer(NamedTuple):
@@ -20,13 +25,6 @@ class Layer(NamedTuple):
 
     weights: np.ndarray
     bias: np.ndarray | None = None
-
-
-class Pixels(NamedTuple):
-    """What images of one dtype need: x = weights·patch + row share + column share."""
-
-    weights: np.ndarray  # (2·heads·D, c): queries of all heads, then keys
-    row_shares: np.ndarray  # (2·heads·D, rows)
 
 
 def check_layers(queries: Layer, keys: Layer, width: int) -> tuple[int | None, int]:
@@ -45,7 +43,7 @@ def check_layers(queries: Layer, keys: Layer, width: int) -> tuple[int | None, i
 
 
 def stack(kernel: Kernel, queries: Layer, keys: Layer) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (2·heads·D, e) and biases (2·heads·D, 1), queries before keys, with the kernel's scale in them."""
+    """Weights (2·heads·D, e) and biases (2·heads·D, 1), queries before keys, times the kernel's scale."""
     d = queries.weights.shape[-1]
     scale = 1.0 if isinstance(kernel, ReLU) else ROOT * d**-0.25
     padding = -d % LANES
@@ -62,7 +60,7 @@ def stack(kernel: Kernel, queries: Layer, keys: Layer) -> tuple[np.ndarray, np.n
 def position_shares(
     weights: np.ndarray, pixels: int, grid: Grid, positions: Positions
 ) -> tuple[np.ndarray, np.ndarray]:
-    """W·position as one share a row of patches and one a column, (2·heads·D, rows) and (…, columns)."""
+    """W·position, split into shares of rows and columns of patches: (2·heads·D, rows) and (2·heads·D, columns)."""
     if positions.mode == "none":
         return np.zeros((len(weights), grid.rows)), np.zeros((len(weights), grid.columns))
     placing = positions.scale * (weights[:, pixels:] if positions.mode == "concat" else weights)
@@ -70,36 +68,38 @@ def position_shares(
     return placing @ rows.T, placing @ columns.T
 
 
-def fixed_features(kernel: Kernel, d: int) -> Features | None:
-    """The kernel's features; None if they depend on the image."""
+def kernel_features(kernel: Kernel, d: int) -> Features:
+    """The feature family of a kernel."""
     if isinstance(kernel, ReLU):
         return ReLUFeatures()
     omega = draw_projections(kernel.projections, d, kernel.seed)
+    radius = np.float32(ROOT * d**0.25 if kernel.normalised else 0)
     match kernel.features:
         case "positive":
-            return positive_features(omega)
+            return _positive_features(radius, omega)
         case "hyperbolic":
-            return positive_features(np.concatenate([omega, -omega]))
+            return _positive_features(radius, np.concatenate([omega, -omega]))
         case "trigonometric":
-            return TrigonometricFeatures(_padded(omega / (2 * math.pi * ROOT)))
+            return TrigonometricFeatures(radius, _padded(omega / (2 * math.pi * ROOT)))
         case "favor++":
-            return None
+            return FavorFeatures(radius, _padded(omega), np.einsum("md,md->m", omega, omega), d)
 
 
-def positive_features(omega: np.ndarray, bias: np.ndarray | float = 0.0) -> PositiveFeatures:
-    """exp(omega·x + bias), in powers of two."""
-    return PositiveFeatures(_padded(ROOT * omega), floats32(np.broadcast_to(LOG2E * bias, len(omega))))
+def _positive_features(radius: np.float32, omega: np.ndarray) -> PositiveFeatures:
+    omega = _padded(ROOT * omega)
+    ceilings = np.float32(0.5) * np.einsum("md,md->m", omega, omega)
+    return PositiveFeatures(radius, omega, np.zeros(len(omega), np.float32), ceilings)
 
 
 def copies_of(kernel: Kernel) -> int:
-    """How many features share one estimate, 1/√ of which each feature carries."""
+    """n, if each feature has the factor 1/√n, which the compiled features leave out."""
     if isinstance(kernel, ReLU):
         return 1
     return kernel.projections * (2 if kernel.features == "hyperbolic" else 1)
 
 
 def largest_square(weights: np.ndarray) -> float:
-    """The sum of squares that an image may have without ‖x‖² coming near float32's end."""
+    """The largest sum of squares of an image for which ‖x‖² is far from overflow in float32."""
     return LARGEST_SQUARE / max(1.0, float(np.sum(weights.astype(np.float64) ** 2)))
 
 
@@ -108,5 +108,5 @@ def _padded(omega: np.ndarray) -> np.ndarray:
 
 
 def floats32(x: np.ndarray) -> np.ndarray:
-    """As the compiled loops want it."""
+    """`x` as compiled code takes it: contiguous float32."""
     return np.ascontiguousarray(x, np.float32)

@@ -1,47 +1,168 @@
-"""Image → scores in compiled passes on one CPU core, with all that does not depend on the image folded before.
+"""Image → scores in one compiled call on one CPU core.
 
-The generic functions are the reference; this is the same mathematics, several times faster. Folded once per parameter
-vector: the pixels' and the kernel's scales go into the weights; and positions, which are a code of the row plus a code
-of the column, shrink to one share a row and one a column.
+The array-API functions are the reference; this computes the same scores several times faster. Everything that does not
+depend on the image is computed once per parameter vector: the scales of pixels and kernel become part of the weights,
+and positions, which are a code of the row plus a code of the column, become one share a row and one a column.
 """
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
+from numba import typeof
 
+from iap._compile import compiled
 from iap.attention.arrays import Scaled, require_count, require_finite, require_floats
-from iap.attention.features import Kernel, ReLU, Softmax, draw_projections, favor_plus_plus_parameter
+from iap.attention.features import Kernel
+from iap.attention.kernels.families import (
+    LOG2E,
+    adapt,
+    extreme_sizes,
+    measure,
+    measure_stored,
+    pool,
+    score,
+    times_powers_of_two,
+)
 from iap.attention.kernels.folding import (
+    Features,
     Layer,
-    Pixels,
     check_layers,
     copies_of,
-    fixed_features,
     floats32,
+    kernel_features,
     largest_square,
     position_shares,
-    positive_features,
     stack,
 )
-from iap.attention.kernels.loops import halve_norms, project_image, put_on_sphere, rank_image_relu
-from iap.attention.kernels.passes import LOG2E, NO_WEIGHTS, ROOT, Binary, Features, PositiveFeatures, rank
+from iap.attention.kernels.projection import (
+    Projection,
+    project_keys,
+    project_queries,
+    project_queries_and_keys,
+    unrolled_steps,
+)
 from iap.attention.patches import IMAGE_AXES, Grid, grid_of
 from iap.attention.positions import Positions
 from iap.attention.ranking import check_pooling
 
 BYTES = np.dtype(np.uint8)
-QUERIES, KEYS = 0, 1  # the two sides of the working memory
-UNROLLED_STEP = 16  # up to how many numbers from patch to patch strided reads are compiled for
+
+
+class RankerArrays(NamedTuple):
+    """A ranker for images of one dtype as compiled code takes it.
+
+    `projection.x` and `half_norms` are working memory: two threads must not use the same ranker.
+    """
+
+    projection: Projection
+    features: Features  # whose class selects the compiled functions
+    half_norms: np.ndarray  # (2·heads, L), of queries and then keys
+    pooling: np.ndarray  # (L,), or empty for ones
+    normalise_rows: bool
+
+
+@compiled
+def score_image(ranker, image):
+    """The scores of an image's patches, float32 (L,), the largest magnitude 1 (or all 0), for a ranker of one head."""
+    return rank_image(ranker, image)[0][0]
+
+
+@compiled
+def score_image_with_keys(ranker, image, keys):
+    """The scores that an image's queries give to stored keys (1, D, L), as `image_keys` returns them."""
+    return rank_image_with_keys(ranker, image, keys)[0][0]
+
+
+@compiled
+def image_keys(ranker, image):
+    """The keys of an image, (heads, D, L), to be stored for later images."""
+    x, heads = ranker.projection.x, ranker.projection.heads
+    size = len(x) // (2 * heads)
+    project_keys(ranker.projection, image)
+    keys = np.empty((heads, size, x.shape[1]), np.float32)
+    for head in range(heads):
+        own = x[(heads + head) * size : (heads + head + 1) * size]
+        measure(ranker.features, own, ranker.half_norms[heads + head])
+        keys[head] = own
+    return keys
+
+
+@compiled
+def rank_image(ranker, image):
+    """Scores of all heads (heads, L), each head's largest magnitude 1, and log₂ of their scales (heads,)."""
+    x, heads = ranker.projection.x, ranker.projection.heads
+    size = len(x) // (2 * heads)
+    project_queries_and_keys(ranker.projection, image)
+    for side in range(2 * heads):
+        measure(ranker.features, x[side * size : (side + 1) * size], ranker.half_norms[side])
+    scores, exponents = np.empty((heads, x.shape[1]), np.float32), np.empty(heads, np.float32)
+    for head in range(heads):
+        keys = x[(heads + head) * size : (heads + head + 1) * size]
+        exponents[head] = _rank_head(ranker, head, keys, scores[head])
+    return scores, exponents
+
+
+@compiled
+def rank_image_with_keys(ranker, image, keys):
+    """`rank_image` with stored keys (heads, D, L) in place of the image's own."""
+    x, heads = ranker.projection.x, ranker.projection.heads
+    size = len(x) // (2 * heads)
+    project_queries(ranker.projection, image)
+    scores, exponents = np.empty((heads, x.shape[1]), np.float32), np.empty(heads, np.float32)
+    for head in range(heads):
+        measure(ranker.features, x[head * size : (head + 1) * size], ranker.half_norms[head])
+        measure_stored(ranker.features, keys[head], ranker.half_norms[heads + head])
+        exponents[head] = _rank_head(ranker, head, keys[head], scores[head])
+    return scores, exponents
+
+
+@compiled
+def _rank_head(ranker, head, keys, scores):
+    """P·A without the constants of φ, optionally with rows that sum to one, which takes two more passes.
+
+    Writes the scores and returns log₂ of their scale.
+    """
+    heads, size = ranker.projection.heads, len(keys)
+    queries = ranker.projection.x[head * size : (head + 1) * size]
+    query_norms, key_norms = ranker.half_norms[head], ranker.half_norms[heads + head]
+    features = adapt(ranker.features, queries, query_norms, keys, key_norms)
+    weights, exponents = ranker.pooling, np.zeros(1, np.float32)
+    if ranker.normalise_rows:
+        sums = np.empty_like(scores)
+        pooled, pooled_exponents = pool(features, keys, key_norms, np.empty(0, np.float32), exponents)
+        exponents = -score(features, queries, query_norms, pooled, pooled_exponents, True, sums)
+        for j in range(len(sums)):
+            share = np.float32(1) / sums[j] if sums[j] != 0 else np.float32(0)
+            sums[j] = share * ranker.pooling[j] if len(ranker.pooling) > 0 else share
+        weights = sums
+    pooled, pooled_exponents = pool(features, queries, query_norms, weights, exponents)
+    return _with_one_exponent(scores, score(features, keys, key_norms, pooled, pooled_exponents, False, scores))
+
+
+@compiled
+def _with_one_exponent(values, exponents):
+    """Rescale values·2^exponents so that the largest value is ±1 (or all are 0); returns the common exponent."""
+    common = exponents.max()
+    if len(exponents) > 1:
+        times_powers_of_two(values, exponents - common)
+    _, largest = extreme_sizes(values)
+    if largest == 0:
+        return common
+    for j in range(len(values)):
+        values[j] /= largest
+    return common + np.float32(math.log2(np.float64(largest)))
 
 
 @dataclass(frozen=True, eq=False)
-class FusedRanker:
-    """Scores the patches of an image as `rank_scores` does; made by `fold`, called with an image.
+class Ranker:
+    """Scores the patches of an image as `rank_scores` does; made by `compile_ranker`.
 
-    It reuses its working memory from call to call: give each thread its own.
+    It reuses its working memory from call to call: each thread needs its own.
     """
 
     kernel: Kernel
@@ -52,52 +173,44 @@ class FusedRanker:
     d: int
     heads: int | None
     normalise_rows: bool
-    _pooling: np.ndarray
-    _bytes: Pixels
-    _floats: Pixels
-    _column_shares: np.ndarray
-    _features: Features | None  # None if they depend on the image, as FAVOR++'s do
-    _x: np.ndarray = field(repr=False)
-    _half_norms: np.ndarray = field(repr=False)
+    _bytes: RankerArrays
+    _floats: RankerArrays
 
     def __call__(self, image: np.ndarray, keys: np.ndarray | None = None) -> Scaled:
         """r of each patch, (L,), or (heads, L) if the weights have heads, with one scale each.
 
-        With `keys`, which `keys_of` gave of an image before, those are scored by the queries of this one.
+        With `keys`, which `keys_of` returned for an earlier image, those are scored by the queries of this image.
         """
-        ranked = self._ranked(image, keys)
-        values, log_scales = [r.values for r in ranked], [self._log_scale(r.exponents) for r in ranked]
-        if self.heads is None:
-            return Scaled(values[0], log_scales[0])
-        return Scaled(np.stack(values), np.stack(log_scales))
+        values, exponents = self._rank(image, keys)
+        constant = self.grid.patches * (1 if self.normalise_rows else copies_of(self.kernel))
+        log_scale = (exponents[:, None] / LOG2E - math.log(constant)).astype(np.float32)
+        return Scaled(values[0], log_scale[0]) if self.heads is None else Scaled(values, log_scale)
 
     def values(self, image: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
-        """The scores without their scales: enough to tell the better patch, and sooner to be had."""
-        ranked = self._ranked(image, keys)
-        return ranked[0].values if self.heads is None else np.stack([r.values for r in ranked])
+        """The scores without their scales, which is sufficient to select patches."""
+        values, _ = self._rank(image, keys)
+        return values[0] if self.heads is None else values
 
     def keys_of(self, image: np.ndarray) -> np.ndarray:
         """The keys of an image, (heads, D, L), to be stored for later images."""
-        self._project(self._check(image), KEYS)
-        return self._x[KEYS].copy()
+        image = self.check(image)
+        return image_keys(self.arrays(image.dtype), image)
 
-    def _ranked(self, image: np.ndarray, keys: np.ndarray | None) -> list[Binary]:
-        if keys is None and self.in_one_go:
-            image, arguments = self.prepare(image)
-            return [Binary(*rank_image_relu(image, *arguments))]
-        image = self._check(image)
-        if keys is None:
-            self._project(image, QUERIES, KEYS)
-        else:
-            self._project(image, QUERIES)
-            self._recall(keys)
-        return [self._rank(head) for head in range(self.heads or 1)]
+    def arrays(self, dtype: Any) -> RankerArrays:
+        """The ranker for images of one dtype, uint8 or float32, as compiled code takes it."""
+        dtype = np.dtype(dtype)
+        if dtype == BYTES:
+            return self._bytes
+        if dtype == np.float32:
+            return self._floats
+        raise TypeError(f"dtype must be uint8 or float32, not {dtype}")
 
-    def _check(self, image: np.ndarray) -> np.ndarray:
-        if isinstance(image, np.ndarray) and image.dtype == BYTES and image.shape == self.image_shape:
-            return np.ascontiguousarray(image)
+    def check(self, image: np.ndarray) -> np.ndarray:
+        """`image` as compiled code takes it: of this ranker's shape, contiguous, uint8 or finite float32."""
         if not isinstance(image, np.ndarray):
             raise TypeError(f"image must be a NumPy array, not {type(image).__name__}")
+        if image.dtype == BYTES and image.shape == self.image_shape:
+            return np.ascontiguousarray(image)
         if image.dtype not in (np.uint8, np.float32, np.float64):
             raise TypeError(f"image must be uint8, float32 or float64, not {image.dtype}")
         if image.shape != self.image_shape:
@@ -108,85 +221,43 @@ class FusedRanker:
             raise ValueError(f"image holds values too large for float32 scores, up to {np.abs(image).max()}")
         return image
 
-    @property
-    def in_one_go(self) -> bool:
-        """Whether one compiled call does it all: the usual case, in which the calls would take as long as the work."""
-        return isinstance(self.kernel, ReLU) and self.heads is None and not self.normalise_rows
-
-    def prepare(self, image: np.ndarray) -> tuple[np.ndarray, tuple[Any, ...]]:
-        """The image, checked, and what `rank_image_relu` takes beside it, for who has a loop of his own around that."""
-        image = self._check(image)
-        return image, self._byte_arguments if image.dtype == BYTES else self._float_arguments
-
-    @cached_property
-    def _byte_arguments(self) -> tuple[Any, ...]:
-        return self._arguments(self._bytes)
+    def _rank(self, image: np.ndarray, keys: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        image = self.check(image)
+        if keys is None:
+            return (
+                self._rank_bytes(self._bytes, image) if image.dtype == BYTES else self._rank_floats(self._floats, image)
+            )
+        wanted = self.heads or 1, len(self._bytes.projection.x) // (2 * (self.heads or 1)), self.grid.patches
+        if keys.shape != wanted:
+            raise ValueError(f"keys must be of shape {wanted}, as keys_of gives them, not {keys.shape}")
+        return rank_image_with_keys(self.arrays(image.dtype), image, floats32(keys))
 
     @cached_property
-    def _float_arguments(self) -> tuple[Any, ...]:
-        return self._arguments(self._floats)
-
-    def _arguments(self, folded: Pixels) -> tuple[Any, ...]:
-        shares, x = (folded.row_shares, self._column_shares), self._x.reshape(-1, self.grid.patches)
-        return self.patch, self.stride, self._steps, folded.weights, *shares, x, self._pooling
+    def _rank_bytes(self) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        return specialised(rank_image, self._bytes, np.empty(self.image_shape, np.uint8))
 
     @cached_property
-    def _steps(self) -> tuple[int, ...]:
-        """As many zeros as there are numbers from patch to patch: see `project_image`."""
-        step = self.stride * self.image_shape[2]
-        return (0,) * step if step <= UNROLLED_STEP else ()
+    def _rank_floats(self) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+        return specialised(rank_image, self._floats, np.empty(self.image_shape, np.float32))
 
     @cached_property
     def _largest_square(self) -> float:
-        """What the squares of a float image may sum up to."""
-        return largest_square(self._floats.weights)
-
-    def _project(self, image: np.ndarray, *sides: int) -> None:
-        """Fill the working memory of these sides, in order, with the image's queries or keys."""
-        folded = self._bytes if image.dtype == BYTES else self._floats
-        x = self._x[sides[0] : sides[-1] + 1].reshape(-1, self.grid.patches)
-        rows = slice(sides[0] * (len(folded.weights) // 2), (sides[-1] + 1) * (len(folded.weights) // 2))
-        shares = folded.row_shares[rows], self._column_shares[rows]
-        project_image(image, self.patch, self.stride, self._steps, folded.weights[rows], *shares, x)
-        if isinstance(self.kernel, Softmax):
-            for side in sides:
-                self._measure(side, on_sphere=self.kernel.normalised)
-
-    def _recall(self, keys: np.ndarray) -> None:
-        """Fill the working memory with stored keys."""
-        if keys.shape != self._x[KEYS].shape:
-            raise ValueError(f"keys must be of shape {self._x[KEYS].shape}, as keys_of gives them, not {keys.shape}")
-        self._x[KEYS] = keys
-        if isinstance(self.kernel, Softmax):
-            self._measure(KEYS, on_sphere=False)  # those that belong there have been put there
-
-    def _measure(self, side: int, *, on_sphere: bool) -> None:
-        for x, half_norms in zip(self._x[side], self._half_norms[side], strict=True):
-            halve_norms(x, half_norms)
-            if on_sphere:
-                put_on_sphere(x, half_norms, np.float32(ROOT * self.d**0.25))
-
-    def _rank(self, head: int) -> Binary:
-        x, half_norms = self._x, self._half_norms
-        queries, keys = (x[QUERIES, head], half_norms[QUERIES, head]), (x[KEYS, head], half_norms[KEYS, head])
-        features = self._features or self._favor_plus_plus(queries, keys)
-        return rank(features, queries, keys, self._pooling, self.normalise_rows)
-
-    def _log_scale(self, exponents: np.ndarray) -> np.ndarray:
-        """The scale of what `_rank` gave, with the constants of φ and of the mean."""
-        constant = self.grid.patches if self.normalise_rows else self.grid.patches * copies_of(self.kernel)
-        return (exponents / LOG2E - math.log(constant)).astype(np.float32)
-
-    def _favor_plus_plus(self, queries: tuple[np.ndarray, ...], keys: tuple[np.ndarray, ...]) -> PositiveFeatures:
-        assert isinstance(self.kernel, Softmax)
-        x, y = (side[0][: self.d].T / ROOT for side in (queries, keys))
-        a = float(favor_plus_plus_parameter(x, y)[0, 0])
-        omega = draw_projections(self.kernel.projections, self.d, self.kernel.seed)
-        bias = a * np.sum(omega * omega, axis=1) + self.d / 4 * math.log(1 - 4 * a)
-        return positive_features(omega * math.sqrt(1 - 4 * a), bias)
+        """The limit on the sum of squares of a float image."""
+        return largest_square(self._floats.projection.weights)
 
 
-def fold(
+def specialised(function: Any, *examples: Any) -> Callable[..., Any]:
+    """The entry point of a compiled function for arguments of these types.
+
+    A call of it skips the lookup of the argument types, which takes 2 µs for a NamedTuple of arrays. It does not check
+    them either: later arguments must have the same types.
+    """
+    signature = tuple(typeof(example) for example in examples)
+    function.compile(signature)
+    return function.get_overload(signature)
+
+
+def compile_ranker(
     kernel: Kernel,
     queries: Layer,
     keys: Layer,
@@ -196,10 +267,10 @@ def fold(
     stride: int,
     positions: Positions = Positions(),
     centre: float = 0.5,
-    pooling: np.ndarray | None = None,
+    pooling: Float[np.ndarray, " L"] | None = None,
     normalise_rows: bool = False,
-) -> FusedRanker:
-    """A ranker of images of one shape by one set of parameters, for `as_pixels`, `place` and `rank_scores` in one."""
+) -> Ranker:
+    """A ranker of images of one shape by one set of parameters: `as_pixels`, `place`, `project` and `rank_scores`."""
     if len(image_shape) != IMAGE_AXES:
         raise ValueError(f"image_shape must be (height, width, channels), not {image_shape}")
     height, width, channels = (require_count("image_shape", n) for n in image_shape)
@@ -211,24 +282,30 @@ def fold(
     weights, biases = stack(kernel, queries, keys)
     row_shares, column_shares = position_shares(weights, pixels, grid, positions)
     row_shares += biases
-    seen = weights[:, :pixels]
-    if 255.0**2 * pixels > largest_square(seen):
+    pixel_weights = weights[:, :pixels]
+    if 255.0**2 * pixels > largest_square(pixel_weights):
         raise ValueError(f"weights are too large for float32 scores, up to {np.abs(queries.weights).max()}")
-    each = (2, heads or 1)  # queries and keys of each head
-    return FusedRanker(
-        kernel=kernel,
-        image_shape=(height, width, channels),
-        patch=patch,
-        stride=stride,
-        grid=grid,
-        d=d,
-        heads=heads,
-        normalise_rows=normalise_rows,
-        _pooling=NO_WEIGHTS if pooling is None else np.ascontiguousarray(pooling, np.float32),
-        _bytes=Pixels(floats32(seen / 255), floats32(row_shares - centre * seen.sum(1, keepdims=True))),
-        _floats=Pixels(floats32(seen), floats32(row_shares)),
-        _column_shares=floats32(column_shares),
-        _features=fixed_features(kernel, d),
-        _x=np.empty((*each, len(weights) // math.prod(each), grid.patches), np.float32),
-        _half_norms=np.empty((*each, grid.patches), np.float32),
+    floats = RankerArrays(
+        Projection(
+            patch,
+            stride,
+            unrolled_steps(stride * channels),
+            heads or 1,
+            floats32(pixel_weights),
+            floats32(row_shares),
+            floats32(column_shares),
+            np.empty((len(weights), grid.patches), np.float32),
+        ),
+        kernel_features(kernel, d),
+        np.empty((2 * (heads or 1), grid.patches), np.float32),
+        floats32(np.empty(0) if pooling is None else pooling),
+        normalise_rows,
+    )
+    of_bytes = floats.projection._replace(
+        weights=floats32(pixel_weights / 255),
+        row_shares=floats32(row_shares - centre * pixel_weights.sum(1, keepdims=True)),
+    )
+    shape = height, width, channels
+    return Ranker(
+        kernel, shape, patch, stride, grid, d, heads, normalise_rows, floats._replace(projection=of_bytes), floats
     )

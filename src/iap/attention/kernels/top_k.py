@@ -19,7 +19,7 @@ def best_first(scores, top_k):
         raise ValueError("scores must not hold NaN")
     length = max(SHORTEST_BLOCK, len(scores) // (BLOCKS_A_PATCH * top_k))
     peaks = _peaks(scores, length)
-    bar = np.sort(peaks)[-top_k] if len(peaks) >= keep else -np.inf
+    bar = np.sort(peaks)[-top_k] if len(peaks) >= top_k else -np.inf
     best, chosen = np.empty(top_k, scores.dtype), np.empty(top_k, np.int64)
     held = 0
     for block in range(len(peaks)):
@@ -27,7 +27,7 @@ def best_first(scores, top_k):
             continue
         for index in range(block * length, min((block + 1) * length, len(scores))):
             score = scores[index]
-            if score < bar or (held == keep and score <= best[top_k - 1]):
+            if score < bar or (held == top_k and score <= best[top_k - 1]):
                 continue
             held = min(held + 1, top_k)
             place = held - 1

@@ -1,0 +1,148 @@
+"""The feature maps φ of queries and keys of one image, compiled: for encoders that need the features themselves."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from iap._compile import compiled, dispatched, implements
+from iap.attention.features import Kernel, ReLU, draw_projections
+
+
+class ReLUMap(NamedTuple):
+    """φ = relu(x)."""
+
+    nothing: Any
+
+
+class PositiveMap(NamedTuple):
+    """φ = exp(ω·x − ‖x‖²/2), of u/d^¼ or of d^¼·u/‖u‖."""
+
+    omega: Any
+    on_sphere: Any
+
+
+class TrigonometricMap(NamedTuple):
+    """φ = exp(‖x‖²/2)·(sin ω·x, cos ω·x)."""
+
+    omega: Any
+    on_sphere: Any
+
+
+class FavorMap(NamedTuple):
+    """FAVOR++: exp(A‖ω‖² + B·ω·x − ‖x‖²/2), with A from the mean squared length of query + key."""
+
+    omega: Any
+    on_sphere: Any
+
+
+def compile_features(kernel: Kernel, d: int) -> Any:
+    """The feature map of a kernel for `put_features`; constant factors, which cancel in normalised rows, included."""
+    if isinstance(kernel, ReLU):
+        return ReLUMap(0)
+    omega = draw_projections(kernel.projections, d, kernel.seed).astype(np.float64)
+    match kernel.features:
+        case "positive":
+            return PositiveMap(omega, kernel.normalised)
+        case "hyperbolic":
+            return PositiveMap(np.concatenate([omega, -omega]), kernel.normalised)
+        case "trigonometric":
+            return TrigonometricMap(omega, kernel.normalised)
+        case "favor++":
+            return FavorMap(omega, kernel.normalised)
+
+
+@dispatched
+def put_features(feature_map, queries, keys):
+    """Compiled code: φ of queries and keys, both (d, L), as values and logs of scales, each (features, L)."""
+
+
+@implements(put_features, ReLUMap)
+@compiled
+def _relu_features(feature_map, queries, keys):
+    zero = np.zeros(queries.shape)
+    return np.maximum(queries, np.float32(0)) + zero, zero, np.maximum(keys, np.float32(0)) + zero, zero
+
+
+@implements(put_features, PositiveMap)
+@compiled
+def _positive_features(feature_map, queries, keys):
+    x, y = _kernel_inputs(queries, feature_map.on_sphere), _kernel_inputs(keys, feature_map.on_sphere)
+    size = 1 / math.sqrt(len(feature_map.omega))
+    shape = (len(feature_map.omega), queries.shape[1])
+    q, k = _products(feature_map.omega, x), _products(feature_map.omega, y)
+    return np.full(shape, size), q - _half_norms(x), np.full(shape, size), k - _half_norms(y)
+
+
+@implements(put_features, TrigonometricMap)
+@compiled
+def _trigonometric_features(feature_map, queries, keys):
+    x, y = _kernel_inputs(queries, feature_map.on_sphere), _kernel_inputs(keys, feature_map.on_sphere)
+    return (*_waves(feature_map.omega, x), *_waves(feature_map.omega, y))
+
+
+@implements(put_features, FavorMap)
+@compiled
+def _favor_features(feature_map, queries, keys):
+    x, y = _kernel_inputs(queries, feature_map.on_sphere), _kernel_inputs(keys, feature_map.on_sphere)
+    d, m = len(x), len(feature_map.omega)
+    s = 2 * np.mean(_half_norms(x)) + 2 * np.mean(_half_norms(y))
+    for e in range(d):
+        s += 2 * np.mean(x[e]) * np.mean(y[e])
+    s = max(s, 0.0)
+    t = 2 * s + d
+    rho = 2 * d / (t * (1 + math.sqrt(1 + 8 * (d / t) * (s / t))))
+    a = (1 - 1 / rho) / 8
+    shift = np.empty((m, 1))
+    for f in range(m):
+        shift[f, 0] = a * np.sum(feature_map.omega[f] ** 2) + d / 4 * math.log(1 - 4 * a)
+    b, size = math.sqrt(1 - 4 * a), 1 / math.sqrt(m)
+    q = b * _products(feature_map.omega, x) - _half_norms(x) + shift
+    k = b * _products(feature_map.omega, y) - _half_norms(y) + shift
+    return np.full(q.shape, size), q, np.full(k.shape, size), k
+
+
+@compiled
+def _kernel_inputs(u, on_sphere):
+    """The x of exp(x·y): u/d^¼, or d^¼·u/‖u‖ (and 0 where u is 0), in float64."""
+    quarter = len(u) ** 0.25
+    x = u.astype(np.float64)
+    if not on_sphere:
+        return x / quarter
+    for j in range(x.shape[1]):
+        squared = 0.0
+        for e in range(len(x)):
+            squared += x[e, j] * x[e, j]
+        scale = quarter / math.sqrt(squared) if squared > 0 else 0.0
+        for e in range(len(x)):
+            x[e, j] *= scale
+    return x
+
+
+@compiled
+def _products(omega, x):
+    """ω·x of each projection and patch."""
+    out = np.zeros((len(omega), x.shape[1]))
+    for f in range(len(omega)):
+        for e in range(len(x)):
+            for j in range(x.shape[1]):
+                out[f, j] += omega[f, e] * x[e, j]
+    return out
+
+
+@compiled
+def _half_norms(x):
+    """‖x‖²/2 of each patch, (1, L)."""
+    out = np.zeros((1, x.shape[1]))
+    for e in range(len(x)):
+        for j in range(x.shape[1]):
+            out[0, j] += 0.5 * x[e, j] * x[e, j]
+    return out
+
+
+@compiled
+def _waves(omega, x):
+    """Sines, then cosines, of ω·x over √m, and the logs of their scales."""
+    angles, m = _products(omega, x), len(omega)
+    values = np.concatenate((np.sin(angles), np.cos(angles))) / math.sqrt(m)
+    return values, np.zeros(values.shape) + _half_norms(x)
