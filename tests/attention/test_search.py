@@ -4,7 +4,7 @@ import pytest
 from scipy.stats import chisquare
 
 from iap.attention import ReLU, Scaled, Softmax, featurise, pool_queries, rank_scores, top
-from iap.attention.search.database import ExactLookup, HashLookup, SamplingTree
+from iap.attention.search import ExactLookup, HashLookup, SamplingTree
 
 TRIGONOMETRIC = Softmax("trigonometric", 15, normalised=True)
 POSITIVE = Softmax("positive", 15)
@@ -294,7 +294,7 @@ def test_more_patches_than_there_are_cannot_be_kept(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("hash", "pooled must not be 0"), ("tree", "there is nothing to draw by")]
+    ("name", "message"), [("hash", "pooled must not be 0"), ("tree", "no patch can be drawn")]
 )
 def test_pooled_queries_of_zero_have_neither_a_direction_nor_probabilities(name, message):
     ask, pooled = databases()[name]
@@ -312,7 +312,7 @@ def test_negative_pooled_queries_cannot_be_drawn_by():
     ("uniforms", "error", "message"),
     [
         (np.array([0.5]), ValueError, r"one a draw, 2, not of shape \(1,\)"),
-        (np.array([0.5, 1.0]), ValueError, r"in \[0, 1\), but run from 0.5 to 1.0"),
+        (np.array([0.5, 1.0]), ValueError, r"in \[0, 1\), but range from 0.5 to 1.0"),
         (np.array([0.5, np.nan]), ValueError, r"in \[0, 1\)"),
         (np.array([0, 0]), TypeError, "uniforms must be float32"),
         ([0.5, 0.5], TypeError, "uniforms must be a NumPy"),

@@ -5,7 +5,7 @@ import pytest
 
 from iap.attention import Softmax, featurise, pool_queries, rank_scores, top
 from iap.attention.bounds import bits_for_hashing, hashing_error
-from iap.attention.search.database import HashLookup
+from iap.attention.search import HashLookup
 
 PATCHES, D, EPSILON, P = 200, 4, 0.2, 0.1
 DRAWS = 300  # of G: a failure rate of 0.1 shows as 0.1 ± 0.017

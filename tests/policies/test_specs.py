@@ -8,7 +8,7 @@ from hypothesis import given
 from policy_cases import specs
 
 from iap.attention import Positions, Softmax
-from iap.attention.search.database import HashLookup
+from iap.attention.search import HashLookup
 from iap.policies import CNN, LSTM, MLP, AttentionAgent, Blind, Hierarchy, PolicyConfig, Rank, Trans, from_json, to_json
 
 SPEC = PolicyConfig((8, 8, 3), sensors=2, actions=2, encoder=Rank(patch=2, stride=2, top_k=3))

@@ -10,7 +10,7 @@ import numpy as np
 from iap.attention.arrays import Scaled, require_count
 from iap.attention.features import Softmax, featurise
 from iap.attention.ranking import pool_queries
-from iap.attention.search.database import ExactLookup, HashLookup, SamplingTree
+from iap.attention.search import ExactLookup, HashLookup, SamplingTree
 from iap.attention.selection import top
 from iap.bench.one_core import answer
 

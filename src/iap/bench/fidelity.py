@@ -26,7 +26,7 @@ from iap.attention import (
 from iap.attention.arrays import require_count
 from iap.attention.bounds import LARGEST_EXPONENT, hashing_error, projections_for_ranking
 from iap.attention.features import MAPS, MapName
-from iap.attention.search.database import HashLookup, SamplingTree
+from iap.attention.search import HashLookup, SamplingTree
 from iap.envs.control_suite.frames import render_frames
 
 Source = Literal["synthetic", "frames"]
