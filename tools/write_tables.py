@@ -1,0 +1,105 @@
+"""Write the tables of README.md and docs/concepts.md that list registry entries, presets and zoo policies.
+
+Run it: python tools/write_tables.py [--check]
+
+A table stands between the comments `<!-- table: NAME -->` and `<!-- end -->`. With --check nothing is written, and the
+exit status is 1 if a table is out of date.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import iap
+from iap.evolution import STRATEGIES
+from iap.policies import CONTROLLERS, ENCODERS, count_params
+from iap.policies.serialization import load
+from iap.training import Distillation, TrainConfig
+from iap.zoo import zoo_file, zoo_names
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/concepts.md")
+MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in [header, ["---"] * len(header), *rows])
+
+
+def registry_table(registry: Mapping[str, type]) -> str:
+    """Name, class, first line of the docstring and fields of each entry."""
+    rows = []
+    for name, entry in registry.items():
+        line = (inspect.getdoc(entry) or "").split("\n\n")[0].replace("\n", " ").rstrip(".")
+        options = ", ".join(f"`{field.name}`" for field in fields(entry))
+        rows.append([f"`{name}`", f"`{entry.__name__}`", line, options])
+    return markdown(["name", "class", "", "options"], rows)
+
+
+def initialisation(config: TrainConfig) -> str:
+    """How evolution starts."""
+    if config.pretraining is not None:
+        return "distillation" if isinstance(config.pretraining, Distillation) else "ES pretraining"
+    if config.warm_start is not None:
+        return f"warm start from `{config.warm_start}`"
+    return f"random search, {config.random_search}" if config.random_search else "random"
+
+
+def presets_table() -> str:
+    """Environment, encoder, strategy and initialisation of each preset."""
+    rows = []
+    for name, config in iap.presets.items():
+        encoder = ENCODERS.name_of(type(config.policy.encoder))
+        strategy = STRATEGIES.name_of(type(config.strategy))
+        rows.append([f"`{name}`", f"`{config.env.id}`", encoder, strategy, initialisation(config)])
+    return markdown(["preset", "environment", "encoder", "strategy", "initialisation"], rows)
+
+
+def zoo_table() -> str:
+    """Environment, size, return and command of each policy in the zoo."""
+    rows = []
+    for name in zoo_names():
+        policy = load(zoo_file(name))
+        measured = policy.facts["measured"]
+        digits = 2 if measured["mean"] < 100 else 0  # noqa: PLR2004
+        value = f"{measured['mean']:.{digits}f} ± {measured['ci95']:.{digits}f}"
+        privileged = "privileged" if "pretrained" in policy.facts or "keypoints" in policy.env_kwargs else ""
+        size = f"{count_params(policy.config):,}"
+        rows.append([f"`{name}`", f"`{policy.env_id}`", size, value, privileged, f"`{policy.facts['command']}`"])
+    return markdown(["name", "environment", "parameters", "return, 100 episodes", "training", "command"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "encoders": lambda: registry_table(ENCODERS),
+    "controllers": lambda: registry_table(CONTROLLERS),
+    "strategies": lambda: registry_table(STRATEGIES),
+    "presets": presets_table,
+    "zoo": zoo_table,
+}
+
+
+def with_tables(text: str) -> str:
+    """The text of a page with current tables."""
+    return MARKED.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], text)
+
+
+def main() -> None:
+    """Write or check the pages."""
+    outdated = []
+    for page in PAGES:
+        path = ROOT / page
+        text = path.read_text(encoding="utf-8")
+        if (new := with_tables(text)) != text:
+            outdated.append(page)
+            if "--check" not in sys.argv[1:]:
+                path.write_text(new, encoding="utf-8")
+    sys.stdout.write(f"out of date: {', '.join(outdated)}\n" if outdated else "all tables are up to date\n")
+    sys.exit("--check" in sys.argv[1:] and bool(outdated))
+
+
+if __name__ == "__main__":
+    main()
