@@ -5,6 +5,8 @@ from jaxtyping import Float
 from iap.attention.arrays import Array, Scaled, namespace, require_floats, require_same_dtype
 from iap.attention.ranking import check_pooling, per_feature, with_unit_rows
 
+LAYER_NORM_EPSILON = 1e-5
+
 
 def mix(
     pooling: Float[Array, "*batch l L"],
@@ -38,7 +40,7 @@ def layer_norm(
     x: Float[Array, "*batch l v"],
     gain: Float[Array, " v"] | None = None,
     offset: Float[Array, " v"] | None = None,
-    epsilon: float = 1e-5,
+    epsilon: float = LAYER_NORM_EPSILON,
 ) -> Float[Array, "*batch l v"]:
     """Each row with mean 0 and variance 1, then gain and offset."""
     xp = namespace(x=require_floats("x", x, least_rank=1))

@@ -48,7 +48,7 @@ class ExactLookup:
 
 @compiled
 def weighted_sum(weights, matrix):
-    """The sum of weighted rows, in the same order for every column, so that equal keys tie: BLAS does not promise that."""
+    """The sum of weighted rows, in the same order for every column, so that equal keys tie (BLAS would not)."""
     sums = np.zeros(matrix.shape[1], np.float32)
     for start in range(0, len(sums), BLOCK):
         stop = min(start + BLOCK, len(sums))
