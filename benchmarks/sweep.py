@@ -28,11 +28,9 @@ def rows() -> list[dict]:
 
 def plot(runs: Sequence[dict]) -> None:
     """A heat map of all points, each the mean over its seeds."""
-    ordered = sorted(runs, key=lambda row: (row["patch"], row["d"]))
+    ordered = sorted(runs, key=lambda row: (row["patch"], row["d"], row["top_k"]))
     labelled = [row | {"patch, d": f"{row['patch']}, {row['d']}"} for row in ordered]
-    plot_heat_map(
-        labelled, "top_k", "patch, d", "return", IMAGES / "sweep.png", title="return, held-out backgrounds"
-    )
+    plot_heat_map(labelled, "top_k", "patch, d", "return", IMAGES / "sweep.png", title="return, held-out backgrounds")
 
 
 def table(runs: Sequence[dict]) -> str:

@@ -119,7 +119,9 @@ def speed() -> str:
 def baselines() -> str:
     """Returns of the scripted controllers."""
     rows = RUNS.read("baselines.json")
-    lines = [[row["terrain"], row["baseline"], f"{row['mean']:.2f} ± {row['ci95']:.2f}", row["episodes"]] for row in rows]
+    lines = [
+        [row["terrain"], row["baseline"], f"{row['mean']:.2f} ± {row['ci95']:.2f}", row["episodes"]] for row in rows
+    ]
     return markdown(["terrain", "controller", "return", "episodes"], lines)
 
 

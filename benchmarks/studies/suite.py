@@ -23,7 +23,9 @@ FULL_HEIGHT = 100
 def distils_controller(config: TrainConfig) -> bool:
     """Whether pretraining also distils the low-level controller: a blind policy can then be distilled as well."""
     hierarchy = config.policy.hierarchy
-    return isinstance(config.pretraining, Distillation) and hierarchy is not None and isinstance(hierarchy.low_level, LSTM)
+    return (
+        isinstance(config.pretraining, Distillation) and hierarchy is not None and isinstance(hierarchy.low_level, LSTM)
+    )
 
 
 def config_with(name: str, encoder: Encoder) -> TrainConfig:
@@ -57,9 +59,7 @@ ARMS = {
     **{f"{name}-native": native(name) for name in ("ball_in_cup-catch", "cartpole-swingup-es-pretraining")},
 }
 # The preset cheetah-run-no-pretraining has its warm start in the zoo; its baselines start from runs of this study.
-WARM_STARTS = {
-    f"cheetah-run-no-pretraining-{encoder}": f"cheetah-run-plain-{encoder}" for encoder in ("cnn", "blind")
-}
+WARM_STARTS = {f"cheetah-run-no-pretraining-{encoder}": f"cheetah-run-plain-{encoder}" for encoder in ("cnn", "blind")}
 # The run whose episodes count towards an arm's budget: its warm start, or its teacher.
 EARLIER_RUN = {
     **WARM_STARTS,
