@@ -92,8 +92,8 @@ def sizes_summary() -> str:
     order = sorted(means, key=lambda size: -means[size])
     widest = max(max(seeds) - min(seeds) for seeds in returns.values())
     return (
-        f"Ordered by the mean over seeds: {', '.join(order)}. Single pixels rank {order.index('1/1') + 1} of {len(order)}; "
-        f"in the paper they rank first. The best and the worst size differ by "
+        f"Ordered by the mean over seeds: {', '.join(order)}. Single pixels rank {order.index('1/1') + 1} of "
+        f"{len(order)}; in the paper they rank first. The best and the worst size differ by "
         f"{means[order[0]] - means[order[-1]]:.1f}, seeds of one size by up to {widest:.1f}."
     )
 
@@ -104,8 +104,8 @@ def arms_summary() -> str:
     widest = max(max(seeds) - min(seeds) for seeds in (iap, cnn))
     difference = abs(np.mean(iap) - np.mean(cnn))
     return (
-        f"The means over seeds are {np.mean(iap):.2f} (IAP) and {np.mean(cnn):.2f} (CNN). They differ by {difference:.2f}, "
-        f"seeds of one arm by up to {widest:.1f}"
+        f"The means over seeds are {np.mean(iap):.2f} (IAP) and {np.mean(cnn):.2f} (CNN). They differ by "
+        f"{difference:.2f}, seeds of one arm by up to {widest:.1f}"
         + (": three seeds do not separate the two." if difference < widest else ".")
     )
 
@@ -119,8 +119,8 @@ def speed() -> str:
     return (
         f"Processor time of 500 steps (10 s) with {row['frames']:.0f} rendered frames on one core, median of "
         f"{row['episodes']} episodes (`python benchmarks/episode_profile.py zoo:obstacle-course`): "
-        f"{row['episodes_per_second']:.1f} full episodes per second, {1 - row['policy_ms'] / row['total_ms']:.0%} of the "
-        f"speed of the environment alone with the same actions and frames.\n\n{table}"
+        f"{row['episodes_per_second']:.1f} full episodes per second, {1 - row['policy_ms'] / row['total_ms']:.0%} of "
+        f"the speed of the environment alone with the same actions and frames.\n\n{table}"
     )
 
 

@@ -2,8 +2,8 @@
 
 Run it: python tools/publish.py runs/seek-seed0 seek "iap train seek"
 
-The return is that of evaluation.json in the run's folder, as benchmarks/study.py writes it. Without that file the policy
-is evaluated on 100 held-out episodes.
+The return is that of evaluation.json in the run's folder, as benchmarks/study.py writes it. Without that file the
+policy is evaluated on 100 held-out episodes.
 """
 
 import argparse

@@ -26,7 +26,7 @@ def config_with(encoder: Encoder) -> TrainConfig:
 
 
 def rank(kernel: Kernel) -> Rank:
-    """IAP-rank with the output of AttentionAgent's encoder: the centres of the selected patches, highest score first."""
+    """IAP-rank with the output of AttentionAgent: the centres of the selected patches, highest score first."""
     return Rank(
         patch=PATCH,
         stride=PATCH,

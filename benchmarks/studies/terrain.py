@@ -1,4 +1,4 @@
-"""Uneven terrain, feet placed one at a time: five encoders and a blind policy on step-stones, two on grid and stairs."""
+"""Uneven terrain, one foot at a time: six encoders and a blind policy on step-stones, one and blind elsewhere."""
 
 from dataclasses import replace
 
