@@ -160,8 +160,62 @@ class _LoadedCache(FunctionCache):
         """Nothing: `load_overload` has saved it."""
 
 
+_held: set[Path] = set()  # Numba compiles under a lock of its own, so that only one thread is here at a time
+
+
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
+    """Keep other processes from compiling the same function; one function may compile another version of itself."""
+    if path in _held:
+        yield
+        return
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        _held.add(path)
+        try:
+            yield
+        finally:
+            _held.discard(path)
+
+
+def dispatched(stub: Function) -> Function:
+    """A function for compiled code whose implementation depends on the type of its first argument, a NamedTuple.
+
+    Implementations are registered by class, so that a new kind of encoder or controller is compiled into the same
+    step as the others. `stub` itself is never executed.
+
+        @dispatched
+        def encode(encoder, image, context): ...
+
+        @implements(encode, RankArrays)
+        @compiled
+        def encode_rank(encoder, image, context): ...
+
+    An implementation that calls `stub` again, for what follows in a chain, must not be decorated with `compiled`: each
+    link of the chain is then compiled by itself, whereas a compiled function that calls itself cannot be cached.
+    """
+    from numba.extending import overload as numba_overload
+
+    implementations: dict[type, Any] = {}
+
+    def choose(first: Any, *_rest: Any) -> Any:
+        implementation: Any = implementations.get(getattr(first, "instance_class", None))  # pyright: ignore
+        if implementation is None:
+            return None
+        if not hasattr(implementation, "py_func"):
+            implementation = numba.njit(error_model="numpy")(implementation)
+        return lambda first, *rest: implementation(first, *rest)
+
+    numba_overload(stub, strict=False)(choose)
+    stub.implementations = implementations  # pyright: ignore[reportFunctionMemberAccess]
+    return stub
+
+
+def implements(stub: Any, kind: type) -> Callable[[Function], Function]:
+    """Register a compiled function as the implementation of a `dispatched` one for NamedTuples of this class."""
+
+    def register(function: Function) -> Function:
+        stub.implementations[kind] = function
+        return function
+
+    return register

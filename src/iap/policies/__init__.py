@@ -1,67 +1,72 @@
-"""What an agent is: a spec (chosen), parameters (evolved) and a state (carried between steps) → action."""
+"""What an agent is: a config (chosen), parameters (learnt) and a state (carried between steps) → action."""
 
+from iap.policies.config import PolicyConfig
+from iap.policies.controllers import CONTROLLERS, GRU, LSTM, MLP, Controller, Linear, Quadratic
 from iap.policies.describe import Description, Row, blind_baseline, cnn_baseline, describe
-from iap.policies.normalization import Moments, Normaliser
-from iap.policies.params import Block, blocks, flatten, init, unflatten
-from iap.policies.policy import Policy
-from iap.policies.specs import (
+from iap.policies.encoders import (
     CNN,
-    LSTM,
-    MLP,
+    ENCODERS,
     AttentionAgent,
     Blind,
-    Controller,
     Encoder,
-    Hierarchy,
-    Linear,
     MultiHeadRank,
-    PolicyConfig,
-    Quadratic,
+    PooledMoments,
     Rank,
-    Symmetry,
+    SelectedPatches,
     Trans,
-    from_json,
-    to_json,
 )
-from iap.policies.state import Actor, Attention, State
-from iap.policies.symmetry import SymmetricPolicy, build_policy
-from iap.policies.trees import Params
+from iap.policies.hierarchy import Hierarchy
+from iap.policies.kinds import from_json, to_json
+from iap.policies.normalization import Moments, Normaliser
+from iap.policies.params import Block, Params, ParamSpec, blocks, count_params, flatten, init, unflatten
+from iap.policies.policy import Attention, Policy, build_policy
+from iap.policies.serialization import EnvReference, PolicyFile, PolicyFileError
+from iap.policies.step import State
+from iap.policies.symmetry_config import Symmetry
 
 __all__ = [
     "CNN",
+    "CONTROLLERS",
+    "ENCODERS",
+    "GRU",
     "LSTM",
     "MLP",
-    "Actor",
     "Attention",
+    "AttentionAgent",
     "Blind",
     "Block",
     "Controller",
     "Description",
-    "AttentionAgent",
+    "Encoder",
+    "EnvReference",
+    "Hierarchy",
     "Linear",
-    "Symmetry",
-    "SymmetricPolicy",
     "Moments",
     "MultiHeadRank",
     "Normaliser",
+    "ParamSpec",
     "Params",
     "Policy",
     "PolicyConfig",
+    "PolicyFile",
+    "PolicyFileError",
+    "PooledMoments",
     "Quadratic",
     "Rank",
     "Row",
+    "SelectedPatches",
     "State",
+    "Symmetry",
     "Trans",
-    "Hierarchy",
-    "Encoder",
     "blind_baseline",
     "blocks",
+    "build_policy",
     "cnn_baseline",
+    "count_params",
     "describe",
     "flatten",
     "from_json",
     "init",
-    "build_policy",
     "to_json",
     "unflatten",
 ]

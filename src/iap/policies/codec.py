@@ -1,8 +1,8 @@
-"""Frozen dataclasses as plain JSON: each is tagged with its kind, and only what its annotations allow is read back."""
+"""Frozen dataclasses as JSON: each is tagged with its kind, and only what its annotations allow is read back."""
 
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -10,28 +10,36 @@ LONGEST_QUOTE = 80
 
 
 class Codec:
-    """Writes and reads the dataclasses of one table of kinds."""
+    """Writes and reads the dataclasses of a table of kinds.
 
-    def __init__(self, kinds: Mapping[str, type]) -> None:
-        self.classes = dict(kinds)
-        self.kinds = {cls: kind for kind, cls in kinds.items()}
+    The table is a function, so that what is registered later is known too. A field whose annotation is a base class,
+    such as Encoder, takes any registered subclass.
+    """
+
+    def __init__(self, kinds: Callable[[], Mapping[str, type]]) -> None:
+        self._kinds = kinds
+
+    def kind_of(self, cls: type) -> str:
+        """The name of a class."""
+        for kind, known in self._kinds().items():
+            if known is cls:
+                return kind
+        raise TypeError(f"{cls.__name__} is not registered; registered are {', '.join(self._kinds())}")
 
     def write(self, value: Any) -> Any:
         """A dataclass, or what is in one, as JSON."""
-        if is_dataclass(value):
-            if type(value) not in self.kinds:
-                raise TypeError(f"{type(value).__name__} is none of {', '.join(self.classes)}")
+        if is_dataclass(value) and not isinstance(value, type):
             content = {field.name: self.write(getattr(value, field.name)) for field in fields(value)}
-            return {"kind": self.kinds[type(value)]} | content
+            return {"kind": self.kind_of(type(value))} | content
         return [self.write(x) for x in value] if isinstance(value, tuple) else value
 
     def read(self, name: str, data: Any, allowed: tuple[type, ...]) -> Any:
-        """A dataclass of one of the allowed classes; fields left out take their defaults, what is wrong is refused."""
-        kinds = [self.kinds[cls] for cls in allowed]
-        if not isinstance(data, Mapping) or data.get("kind") not in kinds:
-            raise ValueError(f"{name} must be of kind {', '.join(kinds)}, not {_quote(data)}")
+        """A dataclass of one of the allowed classes; missing fields take their defaults, anything else is refused."""
+        classes = {kind: cls for kind, cls in self._kinds().items() if issubclass(cls, allowed)}
+        if not isinstance(data, Mapping) or data.get("kind") not in classes:
+            raise ValueError(f"{name} must be of kind {', '.join(classes)}, not {_quote(data)}")
         kind = data["kind"]
-        cls = self.classes[kind]
+        cls = classes[kind]
         content = {key: value for key, value in data.items() if key != "kind"}
         known = {field.name for field in fields(cls)}
         if unknown := [str(key) for key in content if key not in known]:
@@ -53,12 +61,17 @@ class Codec:
             if value is None and type(None) in get_args(hint):
                 return None
             options = tuple(option for option in get_args(hint) if option is not type(None))
-            return self.read(name, value, options) if options[0] in self.kinds else self._value(name, value, options[0])
-        if isinstance(hint, type) and (options := tuple(cls for cls in self.kinds if issubclass(cls, hint))):
-            return self.read(name, value, options)  # a registered class, or the base class of several
+            return (
+                self.read(name, value, options) if self._is_kind(options[0]) else self._value(name, value, options[0])
+            )
+        if self._is_kind(hint):
+            return self.read(name, value, (hint,))
         if get_origin(hint) is tuple:
             return self._tuple(name, value, get_args(hint))
         return _scalar(name, value, hint)
+
+    def _is_kind(self, hint: Any) -> bool:
+        return isinstance(hint, type) and any(issubclass(cls, hint) for cls in self._kinds().values())
 
     def _tuple(self, name: str, value: Any, hints: tuple[Any, ...]) -> tuple[Any, ...]:
         if not isinstance(value, list):
@@ -71,7 +84,7 @@ class Codec:
 
 
 def _hashable(value: Any) -> Any:
-    """JSON of any kind, its lists as tuples."""
+    """Any JSON, with lists as tuples."""
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
@@ -85,7 +98,7 @@ def _scalar(name: str, value: Any, hint: Any) -> Any:
             if math.isfinite(value):
                 return float(value)
         except OverflowError:
-            pass  # a whole number beyond all floats, refused below
+            pass  # an integer too large for a float, refused below
     elif type(value) is hint:
         return value
     raise ValueError(f"{name} must be {hint.__name__}, not {_quote(value)}")

@@ -1,80 +1,106 @@
-"""From what the controller receives to an action: at one level, or by a command that a second level follows."""
+"""Hierarchical policies: a high level gives a command for some steps, a low level acts at every step."""
 
-from typing import NamedTuple
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
-from iap.policies.controllers import Feedforward, Multiplied, Recurrent, controller_of
-from iap.policies.specs import PolicyConfig
-from iap.policies.state import State
-from iap.policies.trees import Params
+from iap._compile import compiled, dispatched, implements
+from iap._validation import require_count, require_flags, require_positive, require_type
+from iap.policies.controllers import Controller, Linear, control
 
 
-class Decision(NamedTuple):
-    """The action, and what of the state changes with it."""
+@dataclass(frozen=True)
+class Hierarchy:
+    """A high-level controller that gives commands, and a low-level one that acts on the command and the sensors.
 
-    action: Float[np.ndarray, " k"]
-    hidden: Float[np.ndarray, "2 units"]
-    latent: Float[np.ndarray, " latent"]
-    hold: int
+    Attributes:
+        latent_size: the length of a command.
+        max_command_steps: the most steps for which the high level can hold a command; it chooses from 1 on.
+        low_level: the low-level controller.
+        high_level_sensors: whether the high level receives the sensors besides the features; the low level always does.
+        command_gain: the initial gain of the low level for commands. Commands must have an effect from the start, or
+            good ones cannot be told from bad ones; at a gain of 2 most commands saturate the actions.
+    """
 
+    latent_size: int = 2
+    max_command_steps: int = 10
+    low_level: Controller = Linear()  # noqa: RUF009
+    high_level_sensors: bool = True
+    command_gain: float = 2.0
 
-class OneLevel:
-    """The controller acts at every step; the image is looked at every so many."""
+    def __post_init__(self) -> None:
+        require_count("latent_size", self.latent_size)
+        require_count("max_command_steps", self.max_command_steps)
+        require_type("low_level", self.low_level, Controller)
+        require_flags(self, "high_level_sensors")
+        require_positive("command_gain", self.command_gain)
 
-    follows = commands = None
-
-    def __init__(self, spec: PolicyConfig, params: Params) -> None:
-        self._controller = controller_of(spec.controller, params.controller)
-        self._look_every = spec.image_every
-        self.begin = self._controller.begin
-
-    def decide(self, inputs: Float[np.ndarray, " d"], state: State) -> Decision:
-        """The action of this step."""
-        action, hidden = self._controller(inputs, state.hidden)
-        hold = (state.hold or self._look_every) - 1
-        return Decision(action, hidden, state.latent, hold)
-
-
-class TwoLevels:
-    """The controller commands when it looks; the low level acts at every step on the command and the sensors."""
-
-    def __init__(self, spec: PolicyConfig, params: Params) -> None:
-        assert spec.hierarchy is not None
-        assert params.low is not None
-        self._high = controller_of(spec.controller, params.controller)
-        self._low = controller_of(spec.hierarchy.low_level, params.low)
-        self._longest_hold = spec.hierarchy.max_command_steps
-        self._features_size, self._high_inputs_size = spec.features_size, spec.controller_inputs_size
-        self.begin = self._low.begin if self._low.begin.size else self._high.begin  # one of them has a memory at most
-        # The layers of `loops.follow` and `loops.command`, where a level is but one: most steps are no more than that.
-        high, low = _only_layer(self._high), _only_layer(self._low)
-        self.follows = low
-        self.commands = high and low and (self._high_inputs_size, *high, self._longest_hold, *low)
-
-    def decide(self, inputs: Float[np.ndarray, " d"], state: State) -> Decision:
-        """The action of this step, under the command held or a new one."""
-        hidden, latent, hold = state.hidden, state.latent, state.hold
-        if hold == 0:
-            outputs, hidden = self._high(inputs[: self._high_inputs_size], hidden)
-            latent, hold = command_of(outputs, self._longest_hold)
-        action, hidden = self._low(np.concatenate([latent, inputs[self._features_size :]]), hidden)
-        return Decision(action, hidden, latent, hold - 1)
+    def command_std(self, sensors: int) -> np.ndarray:
+        """The initial standard deviation of the low level's weights, if it is linear: commands, then sensors."""
+        return column_std(self.latent_size, self.command_gain * math.sqrt(self.latent_size), sensors)
 
 
-def _only_layer(controller: Feedforward | Multiplied | Recurrent) -> tuple[np.ndarray, np.ndarray] | None:
-    return controller.layers[0] if isinstance(controller, Feedforward) and len(controller.layers) == 1 else None
+def column_std(leading: int, gain: float, sensors: int, sensor_gain: float = 0.1) -> np.ndarray:
+    """The standard deviation of each column of a last layer: leading inputs at a gain, then sensors near zero."""
+    sizes = [gain / math.sqrt(max(1, leading)), sensor_gain / math.sqrt(max(1, sensors))]
+    return np.repeat(sizes, [leading, sensors])
 
 
-class Command(NamedTuple):
-    """What a high level says: a latent vector in [−1, 1], and for how many steps it holds."""
+def command_steps(output: float, max_command_steps: int) -> int:
+    """For how many steps a command holds: the high level's last output in [−1, 1] as a number from 1 on."""
+    share = (float(output) + 1) / 2
+    return 1 + round(share * (max_command_steps - 1))
 
-    latent: Float[np.ndarray, " latent"]
-    command_steps: int
+
+class FlatArrays(NamedTuple):
+    """No hierarchy: the controller acts at every step, and an image is encoded every so many."""
+
+    image_every: Any
 
 
-def command_of(outputs: Float[np.ndarray, " latent+1"], max_command_steps: int) -> Command:
-    """The high level's outputs, in [−1, 1], as a command; the last tells how long, from 1 to `max_command_steps` steps."""
-    share = (float(outputs[-1]) + 1) / 2
-    return Command(outputs[:-1], 1 + round(share * (max_command_steps - 1)))
+class HierarchyArrays(NamedTuple):
+    """A low level below the controller.
+
+    Attributes:
+        low_level: the low-level controller, compiled.
+        high_level_inputs: how many of the inputs the high level receives.
+        features: how many of the inputs are features.
+        max_command_steps: as in `Hierarchy`.
+    """
+
+    low_level: Any
+    high_level_inputs: Any
+    features: Any
+    max_command_steps: Any
+
+
+@dispatched
+def decide(hierarchy, controller, inputs, state, encoded):
+    """Compiled code: normalised inputs → action, hidden states, command, and steps until the next encoded image."""
+
+
+@implements(decide, FlatArrays)
+@compiled
+def _decide_flat(hierarchy, controller, inputs, state, encoded):
+    action, hidden = control(controller, inputs, state.hidden)
+    hold_steps = (hierarchy.image_every if encoded else state.hold_steps) - 1
+    return action, hidden, state.low_hidden, state.latent, hold_steps
+
+
+@implements(decide, HierarchyArrays)
+@compiled
+def _decide_in_hierarchy(hierarchy, controller, inputs, state, encoded):
+    hidden, latent, hold_steps = state.hidden, state.latent, state.hold_steps
+    if encoded:
+        outputs, hidden = control(controller, inputs[: hierarchy.high_level_inputs], state.hidden)
+        latent = outputs[:-1].copy()
+        share = (np.float64(outputs[-1]) + 1) / 2
+        hold_steps = 1 + round(share * (hierarchy.max_command_steps - 1))
+    sensors = inputs[hierarchy.features :]
+    x = np.empty(len(latent) + len(sensors), np.float32)
+    x[: len(latent)] = latent
+    x[len(latent) :] = sensors
+    action, low_hidden = control(hierarchy.low_level, x, state.low_hidden)
+    return action, hidden, low_hidden, latent, hold_steps - 1

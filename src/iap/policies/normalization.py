@@ -1,4 +1,4 @@
-"""Running statistics of what a controller receives: gathered an episode at a time, merged exactly, then applied."""
+"""Running statistics of the controller's inputs: computed per episode, merged exactly, then applied."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,18 +9,16 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float
 
-from iap.policies.kernels import normalise
-
 CLIP = 5.0  # standard deviations
-FLAT = 1e-6  # a standard deviation below this belongs to a constant, which is only centred
+FLAT = 1e-6  # an input with a smaller standard deviation is a constant, and is only centred
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """How many rows there were, their mean, and their summed squares about it; all in float64.
+    """The number of rows, their mean, and the sum of squared differences to it; all in float64.
 
-    Two of them merge to what all rows together would have given (Chan et al.), so statistics may be gathered by any
-    number of workers, as long as they are merged in one order.
+    Two of them merge to the moments of all rows together (Chan et al.), so statistics can be computed by any number of
+    workers, as long as they are merged in one order.
     """
 
     count: int
@@ -31,7 +29,7 @@ class Moments:
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 0:
             raise ValueError(f"count must be a whole number, at least 0, not {self.count!r}")
         for name in ("mean", "m2"):
-            x = np.array(getattr(self, name), np.float64)  # a copy of its own
+            x = np.array(getattr(self, name), np.float64)  # a copy
             if x.ndim != 1 or not np.isfinite(x).all():
                 raise ValueError(f"{name} must be a vector of finite numbers, not {x}")
             x.flags.writeable = False
@@ -43,7 +41,7 @@ class Moments:
 
     @classmethod
     def none(cls, size: int) -> Self:
-        """The moments of no rows at all."""
+        """The moments of no rows."""
         return cls(0, np.zeros(size), np.zeros(size))
 
     @classmethod
@@ -70,7 +68,7 @@ class Moments:
         return type(self)(count, mean, m2)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """As arrays, for files of arrays."""
+        """As named arrays."""
         return {"count": np.array(self.count, np.int64), "mean": self.mean, "m2": self.m2}
 
     @classmethod
@@ -84,7 +82,7 @@ class Moments:
         return cls(int(count.reshape(())), arrays["mean"], arrays["m2"])
 
     def to_json(self) -> dict[str, Any]:
-        """As plain numbers and lists, which JSON keeps to the last bit."""
+        """As numbers and lists, which JSON keeps exactly."""
         return {"count": self.count, "mean": self.mean.tolist(), "m2": self.m2.tolist()}
 
     @classmethod
@@ -105,15 +103,16 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Normaliser(Moments):
-    """Moments that are applied: the policy's share of what training learnt without evolving it."""
+    """Moments that normalise the controller's inputs: the part of a policy that is measured rather than learnt."""
 
     def apply(self, x: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-        """(x − mean)/std, clipped to ±5, as float32; x itself as long as nothing was gathered."""
-        return normalise(np.asarray(x, np.float32), *self.folded)
+        """(x − mean)/std, clipped to ±5, as float32; x itself if there were no rows."""
+        mean, scale, clip = self.folded
+        return np.clip((np.asarray(x, np.float32) - mean) * scale, -clip, clip).astype(np.float32)
 
     @cached_property
     def folded(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """The mean, one over the standard deviation, and where to clip; constants keep their unit."""
+        """Mean, 1/standard deviation (1 for constants), and the clipping bound."""
         if self.count == 0:
             return np.zeros(len(self.mean)), np.ones(len(self.mean)), math.inf
         std = np.sqrt(self.m2 / self.count)

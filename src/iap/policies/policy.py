@@ -1,141 +1,285 @@
-"""A policy that acts: spec and parameters folded once, then state and observation → action and next state."""
+"""A policy that acts: config and parameters compiled once, then state and observation → action and next state."""
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from iap.attention.arrays import require_count, require_finite
-from iap.policies.encoders_old import encoder_of
-from iap.policies.hierarchy import OneLevel, TwoLevels
-from iap.policies.kernels import fill_features, follow, receive
-from iap.policies.looking import Look
+from iap._validation import require_count
+from iap.attention.arrays import require_finite
+from iap.attention.patches import Grid
+from iap.policies.config import PolicyConfig
+from iap.policies.encoders.base import NO_KEYS, NO_UNIFORMS
+from iap.policies.hierarchy import FlatArrays, HierarchyArrays
 from iap.policies.normalization import Normaliser
-from iap.policies.params import require_params
-from iap.policies.preprocessing import show
-from iap.policies.specs import PolicyConfig
-from iap.policies.state import Attention, State
-from iap.policies.trees import Params
+from iap.policies.params import Params, flatten, require_params, unflatten
+from iap.policies.preprocessing import compile_preprocessing
+from iap.policies.reference import step_in_numpy
+from iap.policies.serialization import EnvReference, PolicyFile, load, save
+from iap.policies.step import PolicyArrays, State, act_on_image, act_on_sensors
+from iap.policies.symmetry import (
+    SymmetricState,
+    act_on_image_symmetrically,
+    act_on_sensors_symmetrically,
+    flip,
+    reflect_both,
+    reflect_sensors,
+    reflection_of,
+)
 
-BLIND = Look(np.empty(0, np.float32))
+Action = Float[np.ndarray, " k"]
+NO_IMAGE = np.empty((0, 0, 0), np.uint8)
+
+
+class Attention(NamedTuple):
+    """What a policy attended to in one frame.
+
+    Attributes:
+        scores: of each patch, up to one positive factor.
+        selected: indices of the selected patches, best first.
+        grid: rows and columns of patches.
+        patch: side of a patch in pixels.
+        stride: pixels from one patch to the next.
+    """
+
+    scores: Float[np.ndarray, " L"]
+    selected: Int[np.ndarray, " l"]
+    grid: Grid
+    patch: int
+    stride: int
 
 
 class Policy:
-    """Acts on observations; all its memory is in the state, so the same state and observation give the same action.
+    """Acts on observations; all memory is in the state, so the same state and observation give the same action.
 
-    The controller receives the features of the last looks and the sensors of this step, normalised together; a low
-    level receives the command and the same normalised sensors. It reuses working memory: give each thread its own.
+    Attributes:
+        config: what was chosen.
+        params: what was learnt.
+        normaliser: running statistics of the controller's inputs.
+        env: the environment that the policy was trained in, if that is known.
+        facts: of its training.
+
+    Example:
+        >>> import iap
+        >>> policy = iap.load_policy("zoo:seek")
+        >>> env = iap.make_env(policy.env)
+        >>> observation, _ = env.reset(seed=0)
+        >>> state = policy.reset()
+        >>> action, state, attention = policy.act(state, observation)
+        >>> action.shape, len(attention.selected)
+        ((2,), 16)
     """
 
-    def __init__(self, spec: PolicyConfig, params: Params, normaliser: Normaliser | None = None) -> None:
-        self.spec = spec
-        self.params = require_params(spec, params)
-        self.normaliser = Normaliser.none(spec.inputs_size) if normaliser is None else normaliser
-        self.inputs_size = spec.inputs_size
-        if len(self.normaliser.mean) != spec.inputs_size:
-            raise ValueError(f"normaliser has {len(self.normaliser.mean)} numbers, but inputs have {spec.inputs_size}")
-        self.features_size = spec.features_size
-        self.encoder = encoder_of(spec, params)
-        # Whether a look's readout is all of its features.
-        self.forgets = spec.frames == 1 and not spec.relative_to_first_frame and not spec.first_frame_features
-        self.normal = (self.normaliser if spec.normalise else Normaliser.none(spec.inputs_size)).folded
-        self.hierarchy = OneLevel(spec, params) if spec.hierarchy is None else TwoLevels(spec, params)
+    def __init__(
+        self,
+        config: PolicyConfig,
+        params: Params | Float[np.ndarray, " p"],
+        normaliser: Normaliser | None = None,
+        *,
+        env: EnvReference | None = None,
+        facts: Mapping[str, Any] | None = None,
+        compiled: bool = True,
+    ) -> None:
+        """A policy of a config and its parameters, as named arrays or as θ.
 
-    def begin(self, seed: int = 0) -> State:
-        """The state at the start of an episode; the seed matters only to a policy that samples its patches."""
-        return State(
-            inputs=np.zeros(self.inputs_size, np.float32),
-            readouts=np.zeros((0, self.spec.readout_size), np.float32),
-            hidden=self.hierarchy.begin,
-            latent_size=np.zeros(0 if self.spec.hierarchy is None else self.spec.hierarchy.latent_size, np.float32),
+        Args:
+            config: what was chosen.
+            params: what was learnt.
+            normaliser: statistics of the controller's inputs; none by default.
+            env: the environment it is for.
+            facts: of its training, kept in its file.
+            compiled: whether steps are compiled. Without, or if a part has no compiled code, they run in plain NumPy.
+        """
+        self.config, self.env, self.facts = config, env, dict(facts or {})
+        self.params = require_params(config, unflatten(config, params) if isinstance(params, np.ndarray) else params)
+        self.normaliser = Normaliser.none(config.inputs_size) if normaliser is None else normaliser
+        if len(self.normaliser.mean) != config.inputs_size:
+            raise ValueError(
+                f"normaliser has {len(self.normaliser.mean)} numbers, but the controller receives {config.inputs_size}"
+            )
+        self.inputs_size = config.inputs_size
+        self._applied = self.normaliser if config.normalise else Normaliser.none(config.inputs_size)
+        self._window = config.encoder.window(config.input_shape)
+        self._reflection = None
+        if config.symmetry is not None:
+            columns = 1 if self._window is None else self._window.grid.columns
+            self._reflection = reflection_of(config.symmetry, config.sensors, config.actions, columns)
+        self._arrays: dict[np.dtype, PolicyArrays | None] = {}
+        self._is_compiled = compiled
+
+    @property
+    def theta(self) -> Float[np.ndarray, " p"]:
+        """The parameters as one vector."""
+        return flatten(self.params)
+
+    def reset(self, seed: int = 0) -> State | SymmetricState:
+        """The state at the start of an episode; the seed matters only to encoders that sample patches."""
+        config, hierarchy = self.config, self.config.hierarchy
+        size = config.encoding_size
+        uses_first = config.relative_to_first_frame or config.first_frame_features
+        latent = 0 if hierarchy is None else hierarchy.latent_size
+        low = 0 if hierarchy is None else hierarchy.low_level.state_size(latent + config.sensors)
+        state = State(
+            inputs=np.zeros(config.inputs_size, np.float32),
+            previous=np.zeros((config.frames - 1, size), np.float32),
+            first=np.zeros(size if uses_first else 0, np.float32),
+            hidden=np.zeros(config.controller.state_size(config.controller_inputs_size), np.float32),
+            low_hidden=np.zeros(low, np.float32),
+            latent=np.zeros(latent, np.float32),
+            keys=NO_KEYS,
+            image=NO_IMAGE,
+            first_image=NO_IMAGE,
             seed=require_count("seed", seed, least=0),
         )
+        return state if self._reflection is None else SymmetricState(state, state)
 
-    def needs_image(self, state: State) -> bool:
-        """Whether the next step looks at the image; else it may be stale, missing or None."""
-        return self.encoder is not None and state.hold == 0
+    def needs_image(self, state: State | SymmetricState) -> bool:
+        """Whether the next step encodes an image; otherwise it may be stale, missing or None."""
+        return self.config.encoder.uses_image and state.hold_steps == 0
 
     def act(
-        self, state: State, observation: Mapping[str, Any]
-    ) -> tuple[Float[np.ndarray, " k"], State, Attention | None]:
-        """The action in [−1, 1], the next state, and what was attended to (None if nothing was looked at)."""
-        if state.hold > 0 and self.hierarchy.follows is not None:
-            inputs, action = follow(
-                state.inputs,
-                self.features_size,
-                self.sensors(observation),
-                *self.normal,
-                state.latent,
-                *self.hierarchy.follows,
-            )
-            _, readouts, hidden, latent, keys, images, looks, hold, seed = state
-            return action, State(inputs, readouts, hidden, latent, keys, images, looks, hold - 1, seed), None
-        readouts, keys, images, looks, attention = state.readouts, state.keys, state.images, state.looks, None
-        if state.hold == 0:
-            (readout, attention, keys), images = self._look(observation, state)
-            features, readouts = self._remember(readout, readouts)
-            looks += 1
+        self, state: State | SymmetricState, observation: Mapping[str, Any]
+    ) -> tuple[Action, State | SymmetricState, Attention | None]:
+        """The action in [−1, 1], the next state, and what was attended to (None if no image was encoded).
+
+        Args:
+            state: that `reset` or the last step returned.
+            observation: {"image": (H, W, C), "sensors": (n,)}.
+        """
+        sensors = self._sensors(observation)
+        if state.hold_steps > 0:
+            action, after, _, _ = self._step(state, None, sensors)
+            return action, after, None
+        image = self._image(observation) if self.config.encoder.uses_image else NO_IMAGE
+        state = _with_image_type(state, image)
+        action, after, scores, selected = self._step(state, image, sensors)
+        return action, after, None if self._window is None else Attention(scores, selected, *self._window)
+
+    def save(self, path: str | Path) -> None:
+        """Write a policy file, replaced whole or not at all."""
+        if self.env is None:
+            raise ValueError('the policy has no env: set policy.env, for example to iap.EnvConfig("CarRacing-v3")')
+        save(path, PolicyFile(self.config, self.theta, self.normaliser, self.env.id, dict(self.env.kwargs), self.facts))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Policy":
+        """The policy of a file."""
+        return cls.of(load(path))
+
+    @classmethod
+    def of(cls, file: PolicyFile) -> "Policy":
+        """The policy that a file describes."""
+        env = EnvReference(file.env_id, file.env_kwargs)
+        return cls(file.config, file.theta, file.normaliser, env=env, facts=file.facts)
+
+    def _step(
+        self, state: Any, image: np.ndarray | None, sensors: np.ndarray
+    ) -> tuple[Action, Any, np.ndarray, np.ndarray]:
+        dtype = state.image.dtype if isinstance(state, State) else state.plain.image.dtype
+        if dtype not in self._arrays:
+            self._arrays[dtype] = self._compile(dtype)
+        arrays, reflection, uniforms = self._arrays[dtype], self._reflection, self._uniforms(state)
+        if arrays is None:
+            return self._step_in_numpy(state, image, sensors, uniforms)
+        if reflection is None:
+            if image is None:
+                return act_on_sensors(arrays, state, sensors)
+            return act_on_image(arrays, state, image, sensors, uniforms)
+        if image is None:
+            both = act_on_sensors_symmetrically(arrays, reflection, state.plain, state.mirrored, sensors)
         else:
-            features = state.inputs[: self.features_size]
-        inputs, normal = receive(features, self.sensors(observation), *self.normal)
-        action, hidden, latent, hold = self.hierarchy.decide(normal, state)
-        return action, State(inputs, readouts, hidden, latent, keys, images, looks, hold, state.seed), attention
+            both = act_on_image_symmetrically(arrays, reflection, state.plain, state.mirrored, image, sensors, uniforms)
+        return both.action, SymmetricState(both.plain, both.mirrored), both.scores, both.selected
 
-    def _look(self, observation: Mapping[str, Any], state: State) -> tuple[Look, tuple[np.ndarray, np.ndarray] | None]:
-        """What comes of looking, and the images to remember if more than this one is seen."""
-        if self.encoder is None:
-            return BLIND, None
-        image = self.image(observation)
-        if self.spec.preprocessing == ("image",):
-            return self.encoder.look(image, state), None
-        image = image.copy()  # cameras may draw over their images
-        before, first = state.images or (image, image)
-        seen = show(self.spec.preprocessing, image, before, first)
-        return self.encoder.look(seen, state), (image, first)
+    def _step_in_numpy(
+        self, state: Any, image: np.ndarray | None, sensors: np.ndarray, uniforms: np.ndarray
+    ) -> tuple[Action, Any, np.ndarray, np.ndarray]:
+        step = partial(step_in_numpy, self.config, self.params, self._applied)
+        reflection = self._reflection
+        if reflection is None:
+            return step(state, image, sensors, uniforms)
+        one = step(state.plain, image, sensors, uniforms)
+        flipped = None if image is None else flip(image)
+        other = step(state.mirrored, flipped, reflect_sensors(sensors, reflection), uniforms)
+        return reflect_both(one, other, reflection)
 
-    def _remember(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The features: this readout, then its differences to those before or the first; and what to remember."""
-        if self.forgets:
-            return readout, before
-        if self.spec.relative_to_first_frame:
-            return self._remember_from_first(readout, before)
-        if self.spec.first_frame_features:
-            first = before if len(before) else readout[None]
-            return np.concatenate([readout, first[0]]), first
-        features = np.empty(self.features_size, np.float32)
-        fill_features(readout, before, features)
-        newest = readout[None]
-        return features, newest if self.spec.frames == 2 else np.concatenate([newest, before[: self.spec.frames - 2]])  # noqa: PLR2004
+    def _compile(self, dtype: np.dtype) -> PolicyArrays | None:
+        """The policy for compiled steps on images of one dtype; None if a part has no compiled code."""
+        config, params = self.config, self.params
+        if not self._is_compiled:
+            return None
+        encoder = config.encoder.compile(params["encoder"], config.input_shape, dtype)
+        controller = config.controller.compile(params["controller"])
+        hierarchy: Any = FlatArrays(config.image_every)
+        if config.hierarchy is not None:
+            low = config.hierarchy.low_level.compile(params["low_level"])
+            sizes = config.controller_inputs_size, config.features_size, config.hierarchy.max_command_steps
+            hierarchy = None if low is None else HierarchyArrays(low, *sizes)
+        if encoder is None or controller is None or hierarchy is None:
+            return None
+        mean, scale, clip = self._applied.folded
+        return PolicyArrays(
+            compile_preprocessing(config.preprocessing),
+            encoder,
+            controller,
+            hierarchy,
+            np.array(mean),
+            np.array(scale),
+            clip,
+            config.features_size,
+            config.preprocessing != ("image",),
+            config.relative_to_first_frame,
+            config.first_frame_features,
+        )
 
-    def _remember_from_first(self, readout: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same, with readouts counted from the episode's first one, which is remembered last."""
-        first = before[-1:] if len(before) else readout[None]
-        features = np.empty(self.features_size, np.float32)
-        fill_features(readout - first[0], before[:-1] - first, features)
-        newest = np.concatenate([readout[None], before[:-1]])[: self.spec.frames - 1]
-        return features, np.concatenate([newest, first])
+    def _uniforms(self, state: Any) -> np.ndarray:
+        """The random numbers of this frame: they depend on the seed and the number of frames alone."""
+        if not self.config.encoder.samples or state.hold_steps > 0:
+            return NO_UNIFORMS
+        assert self._window is not None
+        bits = np.random.Philox(key=state.seed, counter=state.frames << 128)
+        return np.random.Generator(bits).random(self._window.grid.patches, np.float32)
 
-    def image(self, observation: Mapping[str, Any]) -> np.ndarray:
-        """The image of an observation, contiguous, if it is what the spec says."""
+    def _image(self, observation: Mapping[str, Any]) -> np.ndarray:
+        """The image of an observation, contiguous and writable, if it is of the config's shape."""
         image = observation["image"]
         if not isinstance(image, np.ndarray):
-            raise TypeError(f"image must be a NumPy array at a step that looks, not {type(image).__name__}")
-        if image.shape != self.spec.image_shape:
-            raise ValueError(f"image must be of shape {self.spec.image_shape}, not {image.shape}")
-        if image.dtype == np.uint8:
-            return np.ascontiguousarray(image)
-        if image.dtype not in (np.float32, np.float64):
-            raise TypeError(f"image must be uint8, float32 or float64, not {image.dtype}")
-        image = np.ascontiguousarray(image, np.float32)
-        if not math.isfinite(np.vdot(image, image)):  # which may be no more than an overflow
-            require_finite("image", image)
-        return image
+            raise TypeError(f"image must be a NumPy array at a step that encodes it, not {type(image).__name__}")
+        if image.shape != self.config.image_shape:
+            raise ValueError(f"image must be of shape {self.config.image_shape}, not {image.shape}")
+        if image.dtype != np.uint8:
+            if image.dtype not in (np.float32, np.float64):
+                raise TypeError(f"image must be uint8, float32 or float64, not {image.dtype}")
+            image = np.ascontiguousarray(image, np.float32)
+            if not math.isfinite(np.vdot(image, image)):  # which may be no more than an overflow
+                require_finite("image", image)
+        flags = image.flags
+        return image if flags.c_contiguous and flags.writeable else image.copy()
 
-    def sensors(self, observation: Mapping[str, Any]) -> np.ndarray:
-        """The sensors of an observation, if they are as many as the spec says."""
+    def _sensors(self, observation: Mapping[str, Any]) -> np.ndarray:
+        """The sensors of an observation, if they are as many as in the config."""
         sensors = np.asarray(observation["sensors"], np.float32)
-        if sensors.shape != (self.spec.sensors,):
-            raise ValueError(f"sensors must be of shape ({self.spec.sensors},), not {sensors.shape}")
-        return sensors
+        if sensors.shape != (self.config.sensors,):
+            raise ValueError(f"sensors must be of shape ({self.config.sensors},), not {sensors.shape}")
+        return sensors if sensors.flags.writeable and sensors.flags.c_contiguous else sensors.copy()
+
+
+def _with_image_type(state: Any, image: np.ndarray) -> Any:
+    """The state of an episode's start, with empty images of the dtype that the episode has."""
+    if isinstance(state, SymmetricState):
+        return SymmetricState(*(_with_image_type(one, image) for one in state))
+    if state.image.dtype == image.dtype:
+        return state
+    if state.frames > 0:
+        raise TypeError(f"image must stay {state.image.dtype} throughout an episode, not become {image.dtype}")
+    empty = np.empty((0, 0, 0), image.dtype)
+    return state._replace(image=empty, first_image=empty)
+
+
+def build_policy(config: PolicyConfig, params: Params, normaliser: Normaliser | None = None) -> Policy:
+    """The policy of a config, with these parameters."""
+    return Policy(config, params, normaliser)

@@ -1,77 +1,125 @@
-"""What a encoder is shown of an image: itself, what has changed since the last look or the first, what stands out."""
+"""Image → input channels of the encoder: the image, differences between frames, local contrast."""
 
 import math
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from iap._compile import compiled
-from iap.policies.specs import Sight
+from iap._compile import compiled, dispatched, implements
 
-# The side of the square that is around a pixel goes so often into the image's shorter side.
-SURROUNDS = {"local_contrast_coarse": 3, "local_contrast_fine": 12}
-DEPARTED = 6  # how much stronger departures are shown than changes: all of what has come is bright then
-ROUNDING = 1e-6  # a byte that is whole up to rounding does not become the one below
+Channel = Literal["image", "frame_difference", "first_frame_difference", "local_contrast_coarse", "local_contrast_fine"]
+IMAGE, FRAME_DIFFERENCE, FIRST_FRAME_DIFFERENCE, COARSE, FINE = range(5)  # as in `Channel`
+
+# The image's shorter side over the side of the square that local contrast is relative to.
+COARSE_SQUARES = 3
+FINE_SQUARES = 12
+FIRST_FRAME_GAIN = 6  # of the difference to the first frame: whatever has moved is then bright
+ROUNDING = 1e-6  # so that a byte that is whole up to rounding errors does not become the one below
 
 
-def show(preprocessing: tuple[Sight, ...], image: np.ndarray, before: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """All that is seen of an image, each sight in as many channels as the image has.
+class NoPreprocessing(NamedTuple):
+    """The encoder's input is the image itself."""
 
-    `before` is the image of the last look, and `first` that of the episode's first.
+    nothing: Any
+
+
+class ChannelArrays(NamedTuple):
+    """The kinds of channels, in order, as indices of `Channel`."""
+
+    kinds: Any
+
+
+def compile_preprocessing(channels: tuple[Channel, ...]) -> Any:
+    """The preprocessing for `preprocess`."""
+    if channels == ("image",):
+        return NoPreprocessing(0)
+    return ChannelArrays(np.array([get_args(Channel).index(channel) for channel in channels]))
+
+
+def preprocess_image(
+    channels: tuple[Channel, ...], image: np.ndarray, previous: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+    """The encoder's input: each kind of channel in turn, with as many channels as the image has.
+
+    Args:
+        channels: the kinds.
+        image: this frame, (H, W, C), uint8 or float32.
+        previous: the frame that was encoded before this one, or this one at the start of an episode.
+        first: the episode's first frame.
     """
-    if len(preprocessing) == 1:
-        return _sight(preprocessing[0], image, before, first)
+    return image if channels == ("image",) else put_all(compile_preprocessing(channels).kinds, image, previous, first)
+
+
+@dispatched
+def preprocess(preprocessing, image, previous, first):
+    """Compiled code: the encoder's input."""
+
+
+@implements(preprocess, NoPreprocessing)
+@compiled
+def _as_it_is(preprocessing, image, previous, first):
+    return image
+
+
+@implements(preprocess, ChannelArrays)
+@compiled
+def _all_channels(preprocessing, image, previous, first):
+    return put_all(preprocessing.kinds, image, previous, first)
+
+
+@compiled
+def put_all(kinds, image, previous, first):
+    """All channels of all kinds, one kind after the other."""
     height, width, channels = image.shape
-    shown = np.empty((height, width, channels * len(preprocessing)), image.dtype)
-    for i, sight in enumerate(preprocessing):
-        put_channels(_sight(sight, image, before, first), shown, i * channels)
-    return shown
-
-
-def _sight(sight: Sight, image: np.ndarray, before: np.ndarray, first: np.ndarray) -> np.ndarray:
-    grey, most = (128.0, 255.0) if image.dtype == np.uint8 else (0.5, 1.0)
-    match sight:
-        case "image":
-            return image
-        case "frame_difference":
-            return changes(image, before, 1, math.inf)
-        case "first_frame_difference":
-            return changes(image, first, DEPARTED, most)
-        case "local_contrast_coarse" | "local_contrast_fine":
-            reach = max(1, min(image.shape[:2]) // (2 * SURROUNDS[sight]))
-            return contrast(image, reach, grey, most)
-
-
-@compiled
-def put_channels(part, whole, first):
-    """Write the channels of one image into another, from the given one on."""
-    height, width, channels = part.shape
-    for y in range(height):
-        for x in range(width):
-            for c in range(channels):
-                whole[y, x, first + c] = part[y, x, c]
+    whole = np.empty((height, width, channels * len(kinds)), image.dtype)
+    grey, most = full_range(image)
+    for i in range(len(kinds)):
+        if kinds[i] == FRAME_DIFFERENCE:
+            part = difference(image, previous, 1, math.inf)
+        elif kinds[i] == FIRST_FRAME_DIFFERENCE:
+            part = difference(image, first, FIRST_FRAME_GAIN, most)
+        elif kinds[i] == IMAGE:
+            part = image
+        else:
+            squares = COARSE_SQUARES if kinds[i] == COARSE else FINE_SQUARES
+            reach = max(1, min(height, width) // (2 * squares))
+            part = local_contrast(image, reach, grey, most)
+        for y in range(height):
+            for x in range(width):
+                for c in range(channels):
+                    whole[y, x, i * channels + c] = part[y, x, c]
+    return whole
 
 
 @compiled
-def changes(image, before, times, most):
-    """By how much each number of an image is above or below that of another, so many times, but `most` at most."""
-    changed = np.empty_like(image)
-    now, then, out = image.ravel(), before.ravel(), changed.ravel()
-    for i in range(len(now)):
-        out[i] = min(times * (max(now[i], then[i]) - min(now[i], then[i])), most)
-    return changed
+def full_range(image):
+    """The middle and the largest value of images of this dtype: 0..255 for uint8, 0..1 for floats."""
+    if image.itemsize == 1:
+        return 128.0, 255.0
+    return 0.5, 1.0
 
 
 @compiled
-def contrast(image, reach, grey, most):
-    """Each number of an image less the mean of the square around it, `reach` pixels each way; what is equal is grey.
+def difference(image, other, gain, most):
+    """The absolute difference of two images, times a gain, at most `most`."""
+    out = np.empty_like(image)
+    a, b, flat = image.ravel(), other.ravel(), out.ravel()
+    for i in range(len(a)):
+        flat[i] = min(gain * (max(a[i], b[i]) - min(a[i], b[i])), most)
+    return out
 
-    Of squares that reach beyond the image, the part within it counts.
+
+@compiled
+def local_contrast(image, reach, grey, most):
+    """Each number of an image minus the mean of the square around it, `reach` pixels to each side, plus `grey`.
+
+    Squares at the border are cut off by the image.
     """
     height, width, channels = image.shape
     pixels, out = image.reshape(height, width * channels), np.empty((height, width * channels), image.dtype)
     side = (2 * reach + 1) * channels
     columns = np.zeros(width * channels)  # sums over the rows of the square
-    sums = np.zeros(width * channels + side)  # of columns, from the left; before and after the image they stay
+    sums = np.zeros(width * channels + side)  # of columns from the left, constant outside the image
     shares = np.empty(width * channels)
     for i in range(width * channels):
         x = i // channels

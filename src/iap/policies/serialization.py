@@ -1,15 +1,16 @@
-"""Policy files: all of a trained policy in a few kB of safetensors, written whole and read with suspicion.
+"""Policy files: a trained policy in a few kB of safetensors, written atomically; hostile files are refused.
 
 A file holds the tensor `theta` (float32) and, if there is a normaliser, `normaliser.count`, `.mean` and `.m2`. The one
-entry of its metadata, `policy`, is JSON: format, version, spec, env_id, env_kwargs, facts of the training, iap_version.
+entry of its metadata, `policy`, is JSON: format, version, config, env_id, env_kwargs, facts of the training,
+iap_version. Files of older versions are upgraded when they are read.
 """
 
 import json
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.numpy
@@ -17,10 +18,13 @@ from jaxtyping import Float32
 
 from iap import __version__
 from iap._files import write_whole
+from iap._validation import require_type
 from iap.attention.arrays import require_finite
+from iap.policies.config import PolicyConfig
+from iap.policies.kinds import from_json, to_json
 from iap.policies.normalization import Normaliser
-from iap.policies.params import blocks
-from iap.policies.specs import PolicyConfig, from_json, to_json
+from iap.policies.params import count_params
+from iap.policies.upgrades import UPGRADES, Header, upgrade_header
 
 FORMAT = "iap-policy"
 MOST_BYTES = 64 << 20
@@ -33,25 +37,18 @@ DTYPES = {"theta": "F32", "normaliser.count": "I64", "normaliser.mean": "F64", "
 # An OverflowError comes of sizes beyond all floats, a RecursionError of JSON nested too deeply.
 BAD_CONTENT = (ValueError, TypeError, OverflowError, RecursionError, safetensors.SafetensorError)
 
-Header = dict[str, Any]
-Upgrade = Callable[[Header], Header]
-
-
-def _with_sights(header: Header) -> Header:
-    """What is seen has many names since version 2; before, it was the image or its changes."""
-    match header:
-        case {"spec": {"frame_difference": bool(changes), **others}}:
-            return header | {"spec": others | {"preprocessing": ["frame_difference"] if changes else ["image"]}}
-    return header
-
-
-# The n-th makes a header of version n + 1 out of one of version n. Fields added with a default need none.
-UPGRADES: tuple[Upgrade, ...] = (_with_sights,)
 VERSION = 1 + len(UPGRADES)
 
 
 class PolicyFileError(ValueError):
-    """A file that is no policy, with its name and the reason."""
+    """A file that is not a policy; the message has its name and the reason."""
+
+
+class EnvReference(NamedTuple):
+    """An environment by its id and options, as a policy file names it."""
+
+    id: str
+    kwargs: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +56,16 @@ class PolicyFile:
     """What a policy file holds.
 
     Attributes:
-        spec: what was chosen.
-        theta: what was evolved, as many numbers as the spec asks for.
-        normaliser: what was gathered on the way, if anything.
-        env_id: the environment it acts in.
-        env_kwargs: how to make that environment, as JSON knows it: tuples become lists.
-        facts: of its training (seed, returns, …), as JSON knows them.
-        iap_version: what it was made with.
+        config: what was chosen.
+        theta: what was learnt, as many numbers as the config asks for.
+        normaliser: statistics of the controller's inputs, if there are any.
+        env_id: the id of the environment it acts in.
+        env_kwargs: the options of that environment, as JSON: tuples become lists.
+        facts: of its training (seed, returns, the command …), as JSON.
+        iap_version: the version that wrote it.
     """
 
-    spec: PolicyConfig
+    config: PolicyConfig
     theta: Float32[np.ndarray, " p"]
     normaliser: Normaliser | None
     env_id: str
@@ -77,10 +74,9 @@ class PolicyFile:
     iap_version: str = __version__
 
     def __post_init__(self) -> None:
-        if not isinstance(self.spec, PolicyConfig):
-            raise TypeError(f"spec must be a PolicyConfig, not {self.spec!r}")
-        object.__setattr__(self, "theta", _checked_theta(self.theta, blocks(self.spec)[-1].stop))
-        _check_normaliser(self.normaliser, self.spec.inputs_size)
+        require_type("config", self.config, PolicyConfig)
+        object.__setattr__(self, "theta", _checked_theta(self.theta, count_params(self.config)))
+        _check_normaliser(self.normaliser, self.config.inputs_size)
         for name in ("env_id", "iap_version"):
             text = getattr(self, name)
             if not isinstance(text, str) or not text or not text.isprintable():
@@ -90,11 +86,11 @@ class PolicyFile:
 
 
 def save(path: str | Path, policy: PolicyFile) -> None:
-    """Write a policy file; one of that name is replaced whole or not at all."""
+    """Write a policy file atomically."""
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "spec": to_json(policy.spec),
+        "config": to_json(policy.config),
         **{name: getattr(policy, name) for name in PLAIN_FIELDS},
     }
     tensors = {"theta": policy.theta}
@@ -107,35 +103,23 @@ def save(path: str | Path, policy: PolicyFile) -> None:
 
 
 def load(path: str | Path) -> PolicyFile:
-    """Read a policy file; whatever is wrong with it is a PolicyFileError. Nothing in it is ever executed."""
+    """Read a policy file; any defect is a PolicyFileError. Nothing in it is executed."""
     path = Path(path)
     content = _read(path)
     try:
-        header = upgraded(_header_of(content))
-        if missing := {"spec", *PLAIN_FIELDS} - set(header):
+        header = upgrade_header(_header_of(content))
+        if missing := {"config", *PLAIN_FIELDS} - set(header):
             raise ValueError(f"its header lacks {', '.join(sorted(missing))}")
         tensors = safetensors.numpy.load(content)
         moments = {name.removeprefix("normaliser."): x for name, x in tensors.items() if name != "theta"}
         return PolicyFile(
-            spec=from_json(header["spec"]),
+            config=from_json(header["config"]),
             theta=tensors["theta"],
             normaliser=Normaliser.from_arrays(moments) if moments else None,
             **{name: header[name] for name in PLAIN_FIELDS},
         )
     except BAD_CONTENT as error:
         raise _refusal(path, error) from None
-
-
-def upgraded(header: Header, upgrades: Sequence[Upgrade] = UPGRADES) -> Header:
-    """A header of any version so far as one of the newest."""
-    version, newest = header.get("version"), 1 + len(upgrades)
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ValueError(f"its version must be a whole number from 1 on, not {version!r}")
-    if version > newest:
-        raise ValueError(f"made by a newer version of iap: its format is {version}, this iap reads up to {newest}")
-    for upgrade in upgrades[version - 1 :]:
-        header = upgrade(header)
-    return header
 
 
 def _refusal(path: Path, reason: object) -> PolicyFileError:
@@ -207,7 +191,7 @@ def _checked_theta(theta: np.ndarray, count: int) -> np.ndarray:
     if not isinstance(theta, np.ndarray) or theta.dtype != np.float32:
         raise TypeError(f"theta must be a float32 array, not {getattr(theta, 'dtype', theta)}")
     if theta.shape != (count,):
-        raise ValueError(f"theta must be of shape ({count},) for its spec, not {theta.shape}")
+        raise ValueError(f"theta must be of shape ({count},) for its config, not {theta.shape}")
     frozen = require_finite("theta", theta.copy())
     frozen.flags.writeable = False
     return frozen

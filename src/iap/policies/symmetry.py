@@ -1,4 +1,8 @@
-"""A policy that does in a mirrored world the mirror image of what it does in this one, whatever its parameters."""
+"""Reflection-equivariant steps: the policy acts on the observation and on its mirror image, and averages both.
+
+Robots and their tasks are often symmetric. A random equivariant policy does not drift to one side, a search need not
+learn everything twice, and θ is as short as without.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,147 +10,176 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from iap.policies.normalization import Normaliser
-from iap.policies.policy import Policy
-from iap.policies.rankers import Ranker
-from iap.policies.specs import PolicyConfig
-from iap.policies.state import Actor, Attention, State
-from iap.policies.symmetry_kernels import (
-    flipped,
-    follow_both,
-    in_mirror,
-    in_turns,
-    look_both,
-    mean_with_mirrored,
-    sum_with_mirrored,
-)
-from iap.policies.trees import Params
+from iap._compile import compiled
+from iap.policies.step import State, act_on_image, act_on_sensors
+from iap.policies.symmetry_config import SignedPermutation, Symmetry
+
+__all__ = ["Reflection", "SymmetricState", "Symmetry", "reflect_both", "reflection_of"]
 
 
-class TwoStates(NamedTuple):
-    """The memory of a policy in this world, and in the mirrored one."""
+class SymmetricState(NamedTuple):
+    """The memory of the policy on the observations as they are, and on their mirror images."""
 
-    here: State
-    there: State
+    plain: State
+    mirrored: State
 
     @property
     def inputs(self) -> Float[np.ndarray, " d"]:
-        """What the controller received in this world."""
-        return self.here.inputs
+        """The controller's inputs on the plain observation."""
+        return self.plain.inputs
+
+    @property
+    def hold_steps(self) -> int:
+        """Steps until the next image is encoded, the same for both."""
+        return self.plain.hold_steps
+
+    @property
+    def frames(self) -> int:
+        """The number of images that were encoded."""
+        return self.plain.frames
+
+    @property
+    def latent(self) -> Float[np.ndarray, " latent"]:
+        """The command on the plain observation."""
+        return self.plain.latent
+
+    @property
+    def seed(self) -> int:
+        """Of the random numbers."""
+        return self.plain.seed
 
 
-class SymmetricPolicy:
-    """Acts on the observation and on its mirror image, and takes the mean of one action and the other mirrored back.
+class Reflection(NamedTuple):
+    """A reflection in compiled code: permutations with signs, offsets of sensors, and the columns of patches."""
 
-    Robots and their tasks are often symmetric: so a random policy does not veer to one side, evolution need not learn
-    everything twice, and θ is as short as without.
-    """
-
-    _following: tuple[Any, ...] = ()
-    _commanding: tuple[Any, ...] = ()
-
-    def __init__(self, spec: PolicyConfig, params: Params, normaliser: Normaliser | None = None) -> None:
-        assert config.symmetry is not None
-        told, needed = (len(config.symmetry.sensors), len(config.symmetry.actions)), (spec.sensors, spec.actions)
-        if told != needed:
-            raise ValueError(f"mirror must tell of {needed} sensors and actions, not of {told}")
-        self.spec = spec
-        self._policy = Policy(spec, params, normaliser)
-        self.inputs_size = self._policy.inputs_size
-        self._mirror_sensors = sensors = SignedOrder(config.symmetry.sensors, config.symmetry.offsets)
-        self._mirror_action = action = SignedOrder(config.symmetry.actions)
-        # What a step takes that is one compiled call for both worlds; nothing if it is more than that.
-        mirror = sensors.places, sensors.signs, sensors.offsets, action.places, action.signs
-        policy, level, encoder = self._policy, self._policy.hierarchy, self._policy.encoder
-        if level.follows is not None:
-            self._following = policy.features_size, policy.normal, level.follows, mirror
-        of_one_image = policy.forgets and spec.preprocessing == ("image",)
-        if level.commands is not None and isinstance(encoder, Ranker) and encoder.glances and of_one_image:
-            self._glance, self._patches = encoder.glance, (encoder.grid, encoder.patch, encoder.stride)
-            self._commanding = policy.normal, level.commands, mirror
-
-    def begin(self, seed: int = 0) -> TwoStates:
-        """The states at the start of an episode."""
-        return TwoStates(self._policy.begin(seed), self._policy.begin(seed))
-
-    def needs_image(self, state: TwoStates) -> bool:
-        """Whether the next step looks at the image, which it does in both worlds or in none."""
-        return self._policy.needs_image(state.here)
-
-    def act(
-        self, state: TwoStates, observation: Mapping[str, Any]
-    ) -> tuple[Float[np.ndarray, " k"], TwoStates, Attention | None]:
-        """The action in [−1, 1], the next states, and what was attended to in both worlds, drawn in this one."""
-        policy, hold = self._policy, state.here.hold
-        if hold > 0 and self._following:
-            return self._follow(state, policy.sensors(observation))
-        if hold == 0 and self._commanding:
-            return self._command(state, policy.image(observation), policy.sensors(observation))
-        mirrored = {"sensors": self._mirror_sensors(np.asarray(observation["sensors"], np.float32))}
-        if self.needs_image(state) and isinstance(image := observation["image"], np.ndarray):
-            mirrored["image"] = flipped(image)
-        action, here, seen = policy.act(state.here, observation)
-        action_there, there, seen_there = policy.act(state.there, mirrored)
-        if here.hold != there.hold:  # both look at the same steps, so that an image serves twice
-            hold = (here.hold + there.hold) // 2
-            here, there = here._replace(hold=hold), there._replace(hold=hold)
-        both = mean_with_mirrored(action, action_there, self._mirror_action.places, self._mirror_action.signs)
-        return both, TwoStates(here, there), _both(seen, seen_there)
-
-    def _follow(self, state: TwoStates, sensors: np.ndarray) -> tuple[Float[np.ndarray, " k"], TwoStates, None]:
-        """`act`, where the image is not looked at."""
-        here, there = state
-        inputs, inputs_there, action = follow_both(
-            here.inputs, there.inputs, here.latent, there.latent, sensors, *self._following
-        )
-        looks, hold = here.looks, here.hold - 1
-        after = TwoStates(
-            _after(here, inputs, here.latent, looks, hold), _after(there, inputs_there, there.latent, looks, hold)
-        )
-        return action, after, None
-
-    def _command(
-        self, state: TwoStates, image: np.ndarray, sensors: np.ndarray
-    ) -> tuple[Float[np.ndarray, " k"], TwoStates, Attention]:
-        """`act`, where it is."""
-        inputs, inputs_there, latent, latent_there, steps, action, scores, chosen = look_both(
-            self._glance(image), sensors, *self._commanding
-        )
-        looks, hold = state.here.looks + 1, steps - 1
-        after = TwoStates(
-            _after(state.here, inputs, latent, looks, hold),
-            _after(state.there, inputs_there, latent_there, looks, hold),
-        )
-        return action, after, Attention(scores, chosen, *self._patches)
+    sensor_places: Any
+    sensor_signs: Any
+    sensor_offsets: Any
+    action_places: Any
+    action_signs: Any
+    columns: Any
 
 
-def _after(state: State, inputs: np.ndarray, latent: np.ndarray, looks: int, hold: int) -> State:
-    return State(inputs, state.readouts, state.hidden, latent, state.keys, state.images, looks, hold, state.seed)
+class SymmetricOutcome(NamedTuple):
+    """As `Outcome`, with both states; scores are the sum of both, selections alternate."""
+
+    action: Any
+    plain: Any
+    mirrored: Any
+    scores: Any
+    selected: Any
 
 
-class SignedOrder:
-    """What a mirror does to a vector: numbers change places, signs, and what they are counted from."""
-
-    def __init__(self, signed: tuple[int, ...], offsets: tuple[float, ...] = ()) -> None:
-        numbers = np.array(signed, np.int64)
-        self.places = np.abs(numbers) - 1
-        self.signs = np.sign(numbers).astype(np.float32)
-        self.offsets = np.array(offsets or np.zeros(len(numbers)), np.float32)
-
-    def __call__(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The vector in the mirror."""
-        return in_mirror(x, self.places, self.signs, self.offsets)
+def reflection_of(symmetry: Symmetry, sensors: int, actions: int, columns: int) -> Reflection:
+    """The reflection of a policy with so many sensors, actions and columns of patches."""
+    given, wanted = (len(symmetry.sensors), len(symmetry.actions)), (sensors, actions)
+    if given != wanted:
+        raise ValueError(f"symmetry must be of {wanted} sensors and actions, not of {given}")
+    sensor, action = SignedPermutation(symmetry.sensors, symmetry.offsets), SignedPermutation(symmetry.actions)
+    return Reflection(sensor.places, sensor.signs, sensor.offsets, action.places, action.signs, columns)
 
 
-def _both(here: Attention | None, there: Attention | None) -> Attention | None:
-    """What was attended to in both worlds, in this one's places."""
-    if here is None or there is None:
-        return None
-    columns = there.grid.columns
-    scores = sum_with_mirrored(here.scores, there.scores, columns)
-    return here._replace(scores=scores, chosen=in_turns(here.selected, there.selected, columns))
+def reflect_both(
+    outcome: Mapping[str, Any] | Any, mirrored: Any, reflection: Reflection
+) -> tuple[np.ndarray, SymmetricState, np.ndarray, np.ndarray]:
+    """The mean action, both states, and the attention of both steps, in the plain image's coordinates."""
+    hold_steps = (outcome.state.hold_steps + mirrored.state.hold_steps) // 2
+    action = mean_with_mirrored(outcome.action, mirrored.action, reflection.action_places, reflection.action_signs)
+    states = SymmetricState(
+        outcome.state._replace(hold_steps=hold_steps), mirrored.state._replace(hold_steps=hold_steps)
+    )
+    scores, selected = _both(outcome, mirrored, reflection.columns)
+    return action, states, scores, selected
 
 
-def build_policy(spec: PolicyConfig, params: Params, normaliser: Normaliser | None = None) -> Actor:
-    """The policy that a spec asks for."""
-    return (Policy if config.symmetry is None else SymmetricPolicy)(spec, params, normaliser)
+@compiled
+def act_on_image_symmetrically(policy, reflection, plain, mirrored, image, sensors, uniforms):
+    """A step at which the image and its mirror image are encoded; both hold their commands equally long."""
+    one = act_on_image(policy, plain, image, sensors, uniforms)
+    other = act_on_image(policy, mirrored, flip(image), reflect_sensors(sensors, reflection), uniforms)
+    hold_steps = (one.state.hold_steps + other.state.hold_steps) // 2
+    action = mean_with_mirrored(one.action, other.action, reflection.action_places, reflection.action_signs)
+    scores, selected = _both(one, other, reflection.columns)
+    return SymmetricOutcome(
+        action, with_hold_steps(one.state, hold_steps), with_hold_steps(other.state, hold_steps), scores, selected
+    )
+
+
+@compiled
+def act_on_sensors_symmetrically(policy, reflection, plain, mirrored, sensors):
+    """A step at which no image is encoded."""
+    one = act_on_sensors(policy, plain, sensors)
+    other = act_on_sensors(policy, mirrored, reflect_sensors(sensors, reflection))
+    action = mean_with_mirrored(one.action, other.action, reflection.action_places, reflection.action_signs)
+    return SymmetricOutcome(action, one.state, other.state, one.scores, one.selected)
+
+
+@compiled
+def with_hold_steps(s, hold_steps):
+    """The state with another number of steps until the next image."""
+    return State(
+        s.inputs,
+        s.previous,
+        s.first,
+        s.hidden,
+        s.low_hidden,
+        s.latent,
+        s.keys,
+        s.image,
+        s.first_image,
+        s.frames,
+        hold_steps,
+        s.seed,
+    )
+
+
+@compiled
+def flip(image):
+    """An image with left and right exchanged."""
+    out = np.empty_like(image)
+    rows, columns, channels = image.shape
+    for y in range(rows):
+        for x in range(columns):
+            for c in range(channels):
+                out[y, x, c] = image[y, columns - 1 - x, c]
+    return out
+
+
+@compiled
+def reflect_sensors(x, reflection):
+    """The sensors in the mirror."""
+    out = np.empty(len(reflection.sensor_places), np.float32)
+    for i in range(len(out)):
+        out[i] = x[reflection.sensor_places[i]] * reflection.sensor_signs[i] + reflection.sensor_offsets[i]
+    return out
+
+
+@compiled
+def mean_with_mirrored(action, mirrored, places, signs):
+    """The mean of an action and of the reflection of another."""
+    out = np.empty(len(action), np.float32)
+    for i in range(len(out)):
+        out[i] = (action[i] + mirrored[places[i]] * signs[i]) / 2
+    return out
+
+
+@compiled
+def _both(one, other, columns):
+    """The scores of both steps added, and their selected patches in turn, each once, in the plain image's places."""
+    scores = np.empty_like(one.scores)
+    for start in range(0, len(scores), columns):
+        for i in range(columns):
+            scores[start + i] = one.scores[start + i] + other.scores[start + columns - 1 - i]
+    selected = np.empty(len(one.selected) + len(other.selected), np.int64)
+    count = 0
+    for i in range(max(len(one.selected), len(other.selected))):
+        for is_mirrored in range(2):
+            own = other.selected if is_mirrored else one.selected
+            if i < len(own):
+                index = own[i]
+                if is_mirrored:
+                    index += columns - 1 - 2 * (index % columns)
+                if index not in selected[:count]:
+                    selected[count] = index
+                    count += 1
+    return scores, selected[:count]

@@ -1,0 +1,108 @@
+"""What every encoder offers: image → features, differentiable in batches, and compiled for one image."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from iap._compile import dispatched
+from iap.attention.arrays import Array
+from iap.attention.patches import Grid
+from iap.policies.params import ParamSpec
+
+Shape = tuple[int, int, int]  # height, width, channels
+NO_SCORES = np.empty(0, np.float32)
+NO_SELECTION = np.empty(0, np.int64)
+NO_KEYS = np.empty((0, 0, 0), np.float32)
+NO_UNIFORMS = np.empty(0, np.float32)
+
+
+class Window(NamedTuple):
+    """The patches that an encoder scores: their grid, their side and their stride, in pixels of the image."""
+
+    grid: Grid
+    patch: int
+    stride: int
+
+
+class Encoding(NamedTuple):
+    """A batch of encoded images.
+
+    Attributes:
+        features: (n, feature_size).
+        scores: (n, L), the score of each patch up to one positive factor an image; None without attention.
+        selected: (n, l), the indices of the selected patches, best first; None if none are selected.
+    """
+
+    features: Array
+    scores: Array | None = None
+    selected: Array | None = None
+
+
+class Context(NamedTuple):
+    """What an encoder may use besides the image in compiled code.
+
+    Attributes:
+        keys: stored keys of an earlier image, (heads, D, L); empty if there are none.
+        frame: how many images of the episode were encoded before.
+        uniforms: a random number from (0, 1) a patch, for encoders that sample patches; empty otherwise.
+    """
+
+    keys: Any
+    frame: int
+    uniforms: Any
+
+
+@dispatched
+def encode(encoder, image, context):
+    """Compiled code: encode one image → features, scores, selected patches, keys to store.
+
+    `encoder` is the NamedTuple that `Encoder.compile` returns; its class chooses the implementation.
+    """
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The base of all encoders: a frozen config and the functions that belong to it.
+
+    A new encoder is one file with a subclass and one line in `encoders/__init__.py` (or an entry point of the group
+    `iap.encoders`). It has to override `feature_size`, `param_specs` and `forward`; without `compile` it runs `forward`
+    on NumPy arrays, one image at a time.
+    """
+
+    uses_image: ClassVar[bool] = True
+
+    @property
+    def samples(self) -> bool:
+        """Whether patches are drawn at random, with one number from (0, 1) a patch."""
+        return False
+
+    def check(self, image_shape: Shape) -> None:
+        """Raise a ValueError if the encoder does not fit images of this shape."""
+
+    def feature_size(self, image_shape: Shape) -> int:
+        """The number of features of an image."""
+        raise NotImplementedError
+
+    def param_specs(self, image_shape: Shape) -> list[ParamSpec]:
+        """The encoder's arrays of parameters, in the order of θ."""
+        raise NotImplementedError
+
+    def window(self, image_shape: Shape) -> Window | None:
+        """The patches that are scored; None for an encoder without attention."""
+        return None
+
+    def forward(self, params: Mapping[str, Array], images: Array, uniforms: Array | None = None) -> Encoding:
+        """Encode a batch (n, H, W, C) of uint8 or float images of any array library, differentiably.
+
+        Args:
+            params: the arrays of `param_specs`, by name.
+            images: the images, after preprocessing.
+            uniforms: (n, L) random numbers from (0, 1), for encoders that sample patches.
+        """
+        raise NotImplementedError
+
+    def compile(self, params: Mapping[str, np.ndarray], image_shape: Shape, dtype: np.dtype) -> Any:
+        """A NamedTuple of arrays for which `encode` is implemented, for images of one dtype; None if there is none."""
+        return None

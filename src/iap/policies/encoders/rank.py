@@ -1,0 +1,218 @@
+"""IAP-rank: linear attention scores every patch, and the best few become features."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from iap._compile import compiled, dispatched, implements
+from iap._validation import require_count, require_flags, require_name, require_type
+from iap.attention.arrays import Array
+from iap.attention.features import Kernel, ReLU, featurise
+from iap.attention.kernels.ranker import compile_ranker, image_keys, score_image, score_image_with_keys
+from iap.attention.kernels.selection import select_sample, select_top
+from iap.attention.patches import grid_of
+from iap.attention.positions import Positions
+from iap.attention.ranking import rank_scores
+from iap.attention.selection import check_samplable, sample, top
+from iap.policies.encoders.attention_config import check_attention, layer_of, project_tokens, tokens_of
+from iap.policies.encoders.base import Encoder, Encoding, Shape, Window, encode
+from iap.policies.encoders.patch_features import (
+    PatchFeatures,
+    PooledMoments,
+    SelectedPatches,
+    patch_features,
+)
+from iap.policies.params import ParamSpec, affine
+
+Select = Literal["top", "sample"]
+
+
+@dataclass(frozen=True)
+class Rank(Encoder):
+    """IAP-rank.
+
+    Attributes:
+        patch: side of a patch in pixels.
+        stride: pixels from one patch to the next.
+        d: dimension of queries and keys.
+        top_k: l, the number of patches that are selected.
+        kernel: the attention kernel.
+        positions: the position encoding of the patches.
+        features: what the selected patches become: `SelectedPatches` (pixels, centres or a projection of each) or
+            `PooledMoments` (the moments of a few pooling heads).
+        select: the "top" scores, or a "sample" in proportion to them.
+        keys_every: keys are recomputed every so many encoded frames, queries at each.
+        learn_pooling: whether P, the weight of each query, is learnt; else all ones.
+        normalise_rows: whether each query's attention sums to one.
+        bias: whether queries and keys have biases.
+    """
+
+    patch: int = 4
+    stride: int = 4
+    d: int = 4
+    top_k: int = 10
+    kernel: Kernel = ReLU()
+    positions: Positions = Positions()
+    features: SelectedPatches | PooledMoments = SelectedPatches()  # noqa: RUF009
+    select: Select = "top"
+    keys_every: int = 1
+    learn_pooling: bool = False
+    normalise_rows: bool = False
+    bias: bool = False
+
+    def __post_init__(self) -> None:
+        check_attention(self.patch, self.stride, self.d, self.kernel)
+        require_type("positions", self.positions, Positions)
+        require_count("top_k", self.top_k)
+        require_count("keys_every", self.keys_every)
+        require_type("features", self.features, PatchFeatures)
+        require_name("select", self.select, Select)
+        require_flags(self, "learn_pooling", "normalise_rows", "bias")
+        if self.select == "sample":
+            check_samplable(self.kernel)
+
+    def check(self, image_shape: Shape) -> None:
+        """Refuse more selected patches than there are."""
+        patches = self.window(image_shape).grid.patches
+        require_count("top_k", self.top_k, most=patches, why=f" (the patches of an image of {image_shape})")
+
+    def window(self, image_shape: Shape) -> Window:
+        """The patches."""
+        return Window(grid_of(image_shape[0], image_shape[1], self.patch, self.stride), self.patch, self.stride)
+
+    def feature_size(self, image_shape: Shape) -> int:
+        """As many as the selected patches become."""
+        return self.features.size(self.window(image_shape), image_shape[2], self.top_k)
+
+    def param_specs(self, image_shape: Shape) -> list[ParamSpec]:
+        """Queries, keys, P if it is learnt, and the arrays of the features."""
+        pixels = self.patch**2 * image_shape[2]
+        width = self.positions.width(pixels)
+        pooling = [ParamSpec("pooling", (self.window(image_shape).grid.patches,), 0.0)] if self.learn_pooling else []
+        return [
+            *affine("query", width, self.d, bias=self.bias),
+            *affine("key", width, self.d, bias=self.bias),
+            *pooling,
+            *self.features.param_specs(pixels, image_shape[2]),
+        ]
+
+    def forward(self, params: Mapping[str, Array], images: Array, uniforms: Array | None = None) -> Encoding:
+        """Scores of all patches; the selected ones as features, with gradients through soft top-l shares."""
+        tokens = tokens_of(images, self.patch, self.stride, self.positions)
+        queries, keys = featurise(self.kernel, *project_tokens(params, ("query", "key"), tokens))
+        pooling = 1 + params["pooling"] if self.learn_pooling else None  # so that P starts as all ones
+        scores = rank_scores(queries, keys, pooling=pooling, normalise_rows=self.normalise_rows).values
+        if self.select == "sample":
+            if uniforms is None:
+                raise ValueError('uniforms must be given with select="sample": one number from (0, 1) a patch')
+            selected = sample(scores, self.top_k, uniforms, self.kernel)
+        else:
+            selected = top(scores, self.top_k)
+        shape = (int(images.shape[1]), int(images.shape[2]), int(images.shape[3]))
+        features = self.features.forward(params, images, scores, selected, self.window(shape))
+        return Encoding(features, scores, selected)
+
+    def compile(self, params: Mapping[str, np.ndarray], image_shape: Shape, dtype: np.dtype) -> "RankArrays":
+        """The ranker and the features' arrays."""
+        ranker = compile_ranker(
+            self.kernel,
+            layer_of(params, "query"),
+            layer_of(params, "key"),
+            image_shape,
+            patch=self.patch,
+            stride=self.stride,
+            positions=self.positions,
+            pooling=1 + params["pooling"] if self.learn_pooling else None,
+            normalise_rows=self.normalise_rows,
+        )
+        arrays = ranker.arrays(dtype)
+        scoring = FreshKeys(arrays) if self.keys_every == 1 else StoredKeys(arrays, self.keys_every)
+        selection = TopSelection(self.top_k) if self.select == "top" else SampleSelection(self.top_k)
+        features = self.features.compile(params, self.window(image_shape), image_shape, dtype)
+        return RankArrays(scoring, selection, features)
+
+    @property
+    def samples(self) -> bool:
+        """Whether patches are drawn at random."""
+        return self.select == "sample"
+
+
+class RankArrays(NamedTuple):
+    """How patches are scored, selected and turned into features."""
+
+    scoring: Any
+    selection: Any
+    features: Any
+
+
+class FreshKeys(NamedTuple):
+    """Scores by the keys of the same image."""
+
+    ranker: Any
+
+
+class StoredKeys(NamedTuple):
+    """Scores by keys that are recomputed every so many frames."""
+
+    ranker: Any
+    keys_every: Any
+
+
+class TopSelection(NamedTuple):
+    """The largest scores."""
+
+    top_k: Any
+
+
+class SampleSelection(NamedTuple):
+    """Draws in proportion to the scores."""
+
+    top_k: Any
+
+
+@dispatched
+def score_frame(scoring, image, context):
+    """Compiled code: the scores of all patches, and the keys to store."""
+
+
+@implements(score_frame, FreshKeys)
+@compiled
+def _score_with_fresh_keys(scoring, image, context):
+    return score_image(scoring.ranker, image), context.keys
+
+
+@implements(score_frame, StoredKeys)
+@compiled
+def _score_with_stored_keys(scoring, image, context):
+    keys = context.keys
+    if keys.size == 0 or context.frame % scoring.keys_every == 0:
+        keys = image_keys(scoring.ranker, image)
+    return score_image_with_keys(scoring.ranker, image, keys), keys
+
+
+@dispatched
+def select(selection, scores, context):
+    """Compiled code: the indices of the selected patches."""
+
+
+@implements(select, TopSelection)
+@compiled
+def _select_top(selection, scores, context):
+    return select_top(scores, selection.top_k)
+
+
+@implements(select, SampleSelection)
+@compiled
+def _select_sample(selection, scores, context):
+    return select_sample(scores, context.uniforms, selection.top_k)
+
+
+@implements(encode, RankArrays)
+@compiled
+def encode_rank(encoder, image, context):
+    """Score all patches, select, and compute the features."""
+    scores, keys = score_frame(encoder.scoring, image, context)
+    selected = select(encoder.selection, scores, context)
+    return patch_features(encoder.features, image, scores, selected), scores, selected, keys

@@ -1,0 +1,226 @@
+"""IAP-trans: attention mixes the patches' values, and a learnt P compresses the L rows to a few."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from iap._compile import compiled, implements
+from iap._validation import require_count, require_flags, require_type
+from iap.attention.arrays import Array, namespace
+from iap.attention.features import Kernel, Softmax, featurise
+from iap.attention.kernels.features import compile_features, put_features
+from iap.attention.mixing import LAYER_NORM_EPSILON, layer_norm, mix
+from iap.attention.patches import grid_of
+from iap.attention.positions import Positions
+from iap.attention.ranking import rank_scores, with_unit_rows
+from iap.policies.encoders.attention_config import (
+    ProjectionArrays,
+    check_attention,
+    compile_projection,
+    project_patches,
+    project_tokens,
+    tokens_of,
+)
+from iap.policies.encoders.base import Encoder, Encoding, Shape, Window, encode
+from iap.policies.params import ParamSpec, affine
+
+
+@dataclass(frozen=True)
+class Trans(Encoder):
+    """IAP-trans.
+
+    Attributes:
+        patch: side of a patch in pixels.
+        stride: pixels from one patch to the next.
+        d: dimension of queries and keys.
+        rows: l, the rows of P.
+        value_size: v, the length of a value, a learnt projection of a patch.
+        kernel: the attention kernel.
+        positions: the position encoding of the patches.
+        residual: whether the values themselves are added to the mixed values.
+        layer_norm: whether each row is brought to mean 0 and variance 1; the controller has the gains.
+        normalise_rows: whether each query's attention sums to one, so that the residual is of the same size.
+    """
+
+    patch: int = 4
+    stride: int = 4
+    d: int = 4
+    rows: int = 4
+    value_size: int = 4
+    kernel: Kernel = Softmax()
+    positions: Positions = Positions()
+    residual: bool = True
+    layer_norm: bool = True
+    normalise_rows: bool = True
+
+    def __post_init__(self) -> None:
+        check_attention(self.patch, self.stride, self.d, self.kernel)
+        require_type("positions", self.positions, Positions)
+        require_count("rows", self.rows)
+        require_count("value_size", self.value_size)
+        require_flags(self, "residual", "layer_norm", "normalise_rows")
+
+    def check(self, image_shape: Shape) -> None:
+        """Refuse patches that are larger than the image."""
+        self.window(image_shape)
+
+    def window(self, image_shape: Shape) -> Window:
+        """The patches."""
+        return Window(grid_of(image_shape[0], image_shape[1], self.patch, self.stride), self.patch, self.stride)
+
+    def feature_size(self, image_shape: Shape) -> int:
+        """All rows of the compressed values."""
+        return self.rows * self.value_size
+
+    def param_specs(self, image_shape: Shape) -> list[ParamSpec]:
+        """Queries, keys, values and P."""
+        width = self.positions.width(self.patch**2 * image_shape[2])
+        patches = self.window(image_shape).grid.patches
+        return [
+            *affine("query", width, self.d, bias=False),
+            *affine("key", width, self.d, bias=False),
+            *affine("value", width, self.value_size, bias=False),
+            ParamSpec("pooling", (self.rows, patches), 1 / math.sqrt(patches)),
+        ]
+
+    def forward(self, params: Mapping[str, Array], images: Array, uniforms: Array | None = None) -> Encoding:
+        """P·(A·V + V); the scores are the attention that each patch receives, with P's signs ignored."""
+        xp = namespace(images=images)
+        tokens = tokens_of(images, self.patch, self.stride, self.positions)
+        queries, keys, values = project_tokens(params, ("query", "key", "value"), tokens)
+        query_features, key_features = featurise(self.kernel, queries, keys)
+        if self.normalise_rows:
+            query_features = with_unit_rows(query_features, key_features)
+        mixed = mix(params["pooling"], query_features, key_features, values, residual=self.residual)
+        mixed = layer_norm(mixed) if self.layer_norm else mixed
+        weights = xp.mean(xp.abs(params["pooling"]), axis=0)
+        scores = rank_scores(query_features, key_features, pooling=weights).values
+        return Encoding(xp.reshape(mixed, (images.shape[0], -1)), scores)
+
+    def compile(self, params: Mapping[str, np.ndarray], image_shape: Shape, dtype: np.dtype) -> "TransArrays":
+        """The projections to queries, keys and values, the kernel's features, and P."""
+        projection = compile_projection(
+            params, ("query", "key", "value"), image_shape, self.patch, self.stride, self.positions, dtype
+        )
+        pooling = np.array(params["pooling"], np.float32)
+        return TransArrays(
+            projection,
+            compile_features(self.kernel, self.d),
+            self.d,
+            pooling,
+            np.abs(pooling).mean(axis=0),
+            self.residual,
+            self.layer_norm,
+            self.normalise_rows,
+        )
+
+
+class TransArrays(NamedTuple):
+    """Projections, features, d, P and the mean size of its columns, and the options."""
+
+    projection: ProjectionArrays
+    features: Any
+    d: Any
+    pooling: Any
+    weights: Any
+    residual: Any
+    layer_norm: Any
+    normalise_rows: Any
+
+
+@implements(encode, TransArrays)
+@compiled
+def encode_trans(encoder, image, context):
+    """P·(A·V + V) through (K′ᵀV), with A never formed."""
+    x = project_patches(encoder.projection, image)  # (2d + v, L)
+    d, patches = encoder.d, x.shape[1]
+    values = x[2 * d :]
+    queries, query_logs, keys, key_logs = put_features(encoder.features, x[:d], x[d : 2 * d])
+    mixed, shares, key_weights = _mix(queries, query_logs, keys, key_logs, values, encoder)
+    if encoder.residual:
+        mixed += values
+    out = np.zeros((len(encoder.pooling), len(values)), np.float32)
+    for row in range(len(out)):
+        for v in range(len(values)):
+            total = np.float32(0)
+            for j in range(patches):
+                total += encoder.pooling[row, j] * mixed[v, j]
+            out[row, v] = total
+        if encoder.layer_norm:
+            _normalise(out[row])
+    scores = np.zeros(patches, np.float32)
+    largest = np.float32(0)
+    for j in range(patches):
+        total = 0.0
+        for f in range(len(shares)):
+            total += key_weights[f, j] * shares[f]
+        scores[j] = total
+        largest = max(largest, abs(scores[j]))
+    if largest > 0:
+        scores /= largest
+    return out.reshape(out.size), scores, np.empty(0, np.int64), context.keys
+
+
+@compiled
+def _mix(queries, query_logs, keys, key_logs, values, encoder):
+    """A·V, (v, L); what all queries together weigh each feature of the keys by; and the keys' features.
+
+    Numbers are values·exp(logs): each feature of the keys is divided by its largest size, each query by its own.
+    """
+    features, patches = keys.shape
+    size = len(values)
+    key_peaks = np.empty(features)
+    key_weights = np.empty((features, patches))
+    summary, ones = np.zeros((features, size)), np.zeros(features)
+    for f in range(features):
+        key_peaks[f] = np.max(key_logs[f])
+        for j in range(patches):
+            weight = keys[f, j] * math.exp(key_logs[f, j] - key_peaks[f])
+            key_weights[f, j] = weight
+            ones[f] += weight
+            for v in range(size):
+                summary[f, v] += weight * values[v, j]
+    mixed = np.zeros((size, patches), np.float32)
+    shares = np.zeros(features)
+    weights = np.empty(features)
+    peak_of_all = -np.inf
+    for i in range(patches):
+        for f in range(features):
+            peak_of_all = max(peak_of_all, query_logs[f, i] + key_peaks[f])
+    for i in range(patches):
+        peak = -np.inf
+        for f in range(features):
+            peak = max(peak, query_logs[f, i] + key_peaks[f])
+        row = 0.0
+        for f in range(features):
+            weights[f] = queries[f, i] * math.exp(query_logs[f, i] + key_peaks[f] - peak)
+            row += weights[f] * ones[f]
+        if encoder.normalise_rows:
+            factor = 1 / row if row != 0 else 0.0
+            counted = factor
+        else:
+            factor, counted = math.exp(peak), math.exp(peak - peak_of_all)
+        for f in range(features):
+            shares[f] += encoder.weights[i] * weights[f] * counted
+        for v in range(size):
+            total = 0.0
+            for f in range(features):
+                total += weights[f] * summary[f, v]
+            mixed[v, i] = total * factor
+    return mixed, shares, key_weights
+
+
+@compiled
+def _normalise(row):
+    """Mean 0 and variance 1, in place."""
+    mean = np.mean(row)
+    variance = np.float32(0)
+    for i in range(len(row)):
+        row[i] -= mean
+        variance += row[i] * row[i]
+    scale = np.float32(1) / math.sqrt(variance / len(row) + LAYER_NORM_EPSILON)
+    for i in range(len(row)):
+        row[i] *= scale

@@ -1,0 +1,188 @@
+"""One step of a policy as one compiled call, for every encoder, controller and hierarchy.
+
+    image → preprocessing → encoder → features of the frames → + sensors → normalised → controller → action
+
+All parts are NamedTuples of arrays; their classes choose the code that is compiled.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iap._compile import compiled
+from iap.policies.encoders import Context, encode
+from iap.policies.hierarchy import decide
+from iap.policies.preprocessing import preprocess
+
+
+class State(NamedTuple):
+    """All of a policy's memory between two steps; a policy never changes one, it returns the next.
+
+    Attributes:
+        inputs: the controller's inputs at the last step before normalisation: features, then sensors. While no image is
+            encoded the features stay and the sensors change; running statistics are computed from here.
+        previous: features of the frames that were encoded before the last one, newest first, (frames − 1, r).
+        first: features of the episode's first frame, (r,); empty if they are not used.
+        hidden: the controller's state.
+        low_hidden: the low-level controller's state.
+        latent: the command of the high level.
+        keys: stored keys, for encoders that do not recompute them at each frame.
+        image: the last encoded image, if preprocessing uses it; empty otherwise.
+        first_image: the episode's first image, if preprocessing uses it; empty otherwise.
+        frames: the number of images that were encoded.
+        hold_steps: steps until the next image is encoded.
+        seed: of the random numbers of encoders that sample patches.
+    """
+
+    inputs: Float[np.ndarray, " d"]
+    previous: Float[np.ndarray, "n r"]
+    first: Float[np.ndarray, " r"]
+    hidden: Float[np.ndarray, " units"]
+    low_hidden: Float[np.ndarray, " units"]
+    latent: Float[np.ndarray, " latent"]
+    keys: Float[np.ndarray, "heads D L"]
+    image: np.ndarray
+    first_image: np.ndarray
+    frames: int = 0
+    hold_steps: int = 0
+    seed: int = 0
+
+
+class Outcome(NamedTuple):
+    """What a compiled step returns: action, next state, and what was attended to, empty if no image was encoded."""
+
+    action: Float[np.ndarray, " k"]
+    state: State
+    scores: Float[np.ndarray, " L"]
+    selected: Int[np.ndarray, " l"]
+
+
+class PolicyArrays(NamedTuple):
+    """A policy in compiled code, for images of one dtype.
+
+    Attributes:
+        preprocessing: what `preprocess` takes.
+        encoder: what `encode` takes.
+        controller: what `control` takes.
+        hierarchy: what `decide` takes.
+        mean, scale, clip: of the normaliser.
+        features: the number of features that the controller receives.
+        keeps_image: whether preprocessing uses earlier images.
+        relative, recalls_first: `relative_to_first_frame` and `first_frame_features`.
+    """
+
+    preprocessing: Any
+    encoder: Any
+    controller: Any
+    hierarchy: Any
+    mean: Any
+    scale: Any
+    clip: Any
+    features: Any
+    keeps_image: Any
+    relative: Any
+    recalls_first: Any
+
+
+@compiled
+def act_on_image(policy, state, image, sensors, uniforms):
+    """A step at which an image is encoded."""
+    previous_image, first_image = state.image, state.first_image
+    if policy.keeps_image and state.frames == 0:
+        previous_image = first_image = image.copy()
+    shown = preprocess(policy.preprocessing, image, previous_image, first_image)
+    context = Context(state.keys, state.frames, uniforms)
+    encoding, scores, selected, keys = encode(policy.encoder, shown, context)
+    features, previous, first = combine_frames(policy, state, encoding)
+    if policy.keeps_image:
+        previous_image = image.copy()  # a camera may reuse its memory
+    inputs, normal = normalise_inputs(policy, features, sensors)
+    action, hidden, low_hidden, latent, hold_steps = decide(policy.hierarchy, policy.controller, normal, state, True)
+    after = State(
+        inputs,
+        previous,
+        first,
+        hidden,
+        low_hidden,
+        latent,
+        keys,
+        previous_image,
+        first_image,
+        state.frames + 1,
+        hold_steps,
+        state.seed,
+    )
+    return Outcome(action, after, scores, selected)
+
+
+@compiled
+def act_on_sensors(policy, state, sensors):
+    """A step at which no image is encoded: the features stay."""
+    inputs, normal = normalise_inputs(policy, state.inputs[: policy.features], sensors)
+    action, hidden, low_hidden, latent, hold_steps = decide(policy.hierarchy, policy.controller, normal, state, False)
+    after = State(
+        inputs,
+        state.previous,
+        state.first,
+        hidden,
+        low_hidden,
+        latent,
+        state.keys,
+        state.image,
+        state.first_image,
+        state.frames,
+        hold_steps,
+        state.seed,
+    )
+    return Outcome(action, after, np.empty(0, np.float32), np.empty(0, np.int64))
+
+
+@compiled
+def combine_frames(policy, state, encoding):
+    """The features of this frame and of earlier ones, and what to remember.
+
+    This frame's features, minus the first frame's if relative; then their differences to those of earlier frames, zeros
+    where there was none yet; or else the first frame's features.
+    """
+    size, earlier = len(encoding), len(state.previous)
+    features = np.zeros(policy.features, np.float32)
+    first, previous = state.first, state.previous
+    if len(first) > 0 and state.frames == 0:
+        first = encoding
+    newest = encoding - first if policy.relative else encoding
+    features[:size] = newest
+    if policy.recalls_first:
+        features[size:] = first
+    for i in range(min(earlier, state.frames)):
+        for j in range(size):
+            before = previous[i, j] - first[j] if policy.relative else previous[i, j]
+            features[(i + 1) * size + j] = newest[j] - before
+    if earlier > 0:
+        previous = np.empty_like(state.previous)
+        previous[0] = encoding
+        previous[1:] = state.previous[:-1]
+    return features, previous, first
+
+
+@compiled
+def normalise_inputs(policy, features, sensors):
+    """Features and sensors as one vector, and the same normalised."""
+    inputs = np.empty(len(features) + len(sensors), np.float32)
+    inputs[: len(features)] = features
+    inputs[len(features) :] = sensors
+    return inputs, apply_normaliser(inputs, policy.mean, policy.scale, policy.clip)
+
+
+@compiled
+def apply_normaliser(x, mean, scale, clip):
+    """(x − mean)·scale, clipped to ±clip, as float32; NaN stays NaN."""
+    normal = np.empty(len(x), np.float32)
+    for i in range(len(x)):
+        value = (x[i] - mean[i]) * scale[i]
+        if value > clip:
+            value = clip
+        elif value < -clip:
+            value = -clip
+        normal[i] = value
+    return normal
