@@ -25,6 +25,16 @@ def require_positive(name: str, value: object) -> float:
     return float(value)
 
 
+def require_number(name: str, value: object, least: float, most: float = math.inf) -> float:
+    """`value` as a number in [least, most]."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not least <= value <= most:
+        wanted = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+        raise ValueError(f"{name} must be {wanted}, not {value}")
+    return float(value)
+
+
 def require_type(name: str, value: object, *types: type) -> None:
     """Refuse a value of another type."""
     if not isinstance(value, types):

@@ -1,4 +1,4 @@
-"""Whatever an environment observes → `{"image": (H, W, C) uint8 or float32, "sensors": (n,) float32}`."""
+"""Any observation that contains an image → `{"image": (H, W, C) uint8 or float32, "sensors": (n,) float32}`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
@@ -9,14 +9,14 @@ from gymnasium import spaces
 from gymnasium.spaces.utils import flatdim, flatten
 from PIL import Image
 
-from iap.attention.arrays import require_count
+from iap._validation import require_count
 
 Observation = dict[str, np.ndarray]
 Size = tuple[int, int]
 
-IMAGE_AXES = (2, 3)
-SENSORS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
-MOST_CHANNELS_AT_ONCE = 4  # (3, 96, 96) is an image on its side; (3, 96, 3) would be a flat one
+IMAGE_DIMENSIONS = (2, 3)
+SENSOR_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+MAX_CHANNELS = 4  # an image of shape (3, 96, 96) is taken to have its channels first
 
 
 def observation_space(image: spaces.Box, sensors: int = 0) -> spaces.Dict:
@@ -38,39 +38,39 @@ def require_size(name: str, size: object, most: int | None = None) -> Size:
 
 
 def from_observation(env: gymnasium.Env, size: Size | None) -> gymnasium.Env:
-    """The environment with the one image that it observes, and all else that it observes as sensors."""
+    """The environment with the one image of its observation as "image", and all other entries as "sensors"."""
     space = env.observation_space
     if size is None and _conforms(space):
         return env
-    name, image, others = _parted(space)
+    name, image, others = _split(space)
     for other, entry in others.items():
-        if not isinstance(entry, SENSORS):
-            raise ValueError(f"{other!r}, observed beside the image, holds no numbers: {entry}; drop it with a wrapper")
+        if not isinstance(entry, SENSOR_SPACES):
+            raise ValueError(f"observation {other!r} cannot become sensors: {entry}; remove it with a wrapper")
 
     def convert(observation: Any) -> Observation:
         pixels = observation if name is None else observation[name]
-        read = flatten(others, observation) if others.spaces else np.zeros(0)
-        return {"image": _as_image(pixels, size), "sensors": np.asarray(read, np.float32)}
+        sensors = flatten(others, observation) if others.spaces else np.zeros(0)
+        return {"image": _as_image(pixels, size), "sensors": np.asarray(sensors, np.float32)}
 
     return _Converted(env, observation_space(_image_space(image, size), flatdim(others)), convert)
 
 
 def from_render(env: gymnasium.Env, size: Size | None) -> gymnasium.Env:
-    """The environment with the picture that it draws of itself as the image; what it observed is not shown."""
+    """The environment with what `render` returns as "image"; its own observation is dropped."""
     env.reset()
     picture = np.asarray(env.render())
-    if picture.dtype != np.uint8 or picture.ndim not in IMAGE_AXES:
-        raise ValueError(f"{env.spec and env.spec.id} draws {picture.dtype} of shape {picture.shape}, not an image")
+    if picture.dtype != np.uint8 or picture.ndim not in IMAGE_DIMENSIONS:
+        raise ValueError(f"{env.spec and env.spec.id} renders {picture.dtype} of shape {picture.shape}, not an image")
 
     def convert(_observation: Any) -> Observation:
         return {"image": _as_image(np.asarray(env.render()), size), "sensors": np.zeros(0, np.float32)}
 
-    shown = spaces.Box(0, 255, _as_image(picture, size).shape, np.uint8)
-    return _Converted(env, observation_space(shown), convert)
+    image = spaces.Box(0, 255, _as_image(picture, size).shape, np.uint8)
+    return _Converted(env, observation_space(image), convert)
 
 
 class _Converted(gymnasium.ObservationWrapper):
-    """An environment that observes something else."""
+    """An environment with another observation."""
 
     def __init__(self, env: gymnasium.Env, space: spaces.Dict, convert: Callable[[Any], Observation]) -> None:
         super().__init__(env)
@@ -85,43 +85,43 @@ def _conforms(space: spaces.Space) -> bool:
     if not isinstance(space, spaces.Dict) or space.keys() != {"image", "sensors"}:
         return False
     image, sensors = space["image"], space["sensors"]
-    is_image = _is_image(image) and len(image.shape) == max(IMAGE_AXES) and image.dtype in (np.uint8, np.float32)
+    is_image = _is_image(image) and len(image.shape) == max(IMAGE_DIMENSIONS) and image.dtype in (np.uint8, np.float32)
     return is_image and isinstance(sensors, spaces.Box) and len(sensors.shape) == 1 and sensors.dtype == np.float32
 
 
 def _is_image(space: spaces.Space) -> TypeGuard[spaces.Box]:
     return (
         isinstance(space, spaces.Box)
-        and len(space.shape) in IMAGE_AXES
+        and len(space.shape) in IMAGE_DIMENSIONS
         and (space.dtype == np.uint8 or np.issubdtype(space.dtype, np.floating))
     )
 
 
-def _parted(space: spaces.Space) -> tuple[str | None, spaces.Box, spaces.Dict]:
-    """The name of the image (if it has one), the image, and the rest."""
+def _split(space: spaces.Space) -> tuple[str | None, spaces.Box, spaces.Dict]:
+    """The name of the image (None if it is the whole observation), its space, and the space of the rest."""
     entries: dict[Any, spaces.Space] = dict(space.spaces) if isinstance(space, spaces.Dict) else {None: space}
     images = [name for name, entry in entries.items() if _is_image(entry)]
     if not images:
         raise ValueError(
-            f'observations hold no image: {space}. If the environment can draw itself, image_from="render" shows that'
+            f'observations contain no image: {space}. If the environment can render, use image_from="render"'
         )
     if len(images) > 1:
-        raise ValueError(f"observations hold several images, {', '.join(map(str, images))}: join them with a wrapper")
+        raise ValueError(f"observations contain several images, {', '.join(map(str, images))}: join them in a wrapper")
     image = entries.pop(images[0])
     assert isinstance(image, spaces.Box)
-    if len(image.shape) == max(IMAGE_AXES) and image.shape[0] <= MOST_CHANNELS_AT_ONCE < image.shape[2]:
-        raise ValueError(f"image has its channels first, {image.shape}: transpose it with a wrapper")
+    if len(image.shape) == max(IMAGE_DIMENSIONS) and image.shape[0] <= MAX_CHANNELS < image.shape[2]:
+        raise ValueError(f"image has its channels first, {image.shape}: transpose it in a wrapper")
     return images[0], image, spaces.Dict(entries)
 
 
 def _image_space(image: spaces.Box, size: Size | None) -> spaces.Box:
-    shape = image.shape if len(image.shape) == max(IMAGE_AXES) else (*image.shape, 1)
+    shape = image.shape if len(image.shape) == max(IMAGE_DIMENSIONS) else (*image.shape, 1)
     dtype = np.uint8 if image.dtype == np.uint8 else np.float32
     return spaces.Box(image.low.min().item(), image.high.max().item(), (*(size or shape[:2]), shape[2]), dtype)
 
 
 def _as_image(pixels: np.ndarray, size: Size | None) -> np.ndarray:
-    image = pixels if pixels.ndim == max(IMAGE_AXES) else pixels[..., None]
+    image = pixels if pixels.ndim == max(IMAGE_DIMENSIONS) else pixels[..., None]
     if image.dtype != np.uint8:
         image = image.astype(np.float32, copy=False)
     if size is None or image.shape[:2] == size:
@@ -130,5 +130,5 @@ def _as_image(pixels: np.ndarray, size: Size | None) -> np.ndarray:
 
 
 def _resized(channel: np.ndarray, size: Size) -> np.ndarray:
-    """The mean over the area of each new pixel; a larger image repeats its pixels."""
+    """Box filter: each new pixel is the mean over its area. A larger image repeats pixels."""
     return np.asarray(Image.fromarray(channel).resize((size[1], size[0]), Image.Resampling.BOX))

@@ -1,1 +1,1 @@
-"""Legged locomotion on NumPy: how legs are moved, whatever simulates them or whatever they are made of."""
+"""Legged locomotion without a simulator: robots, kinematics, gaits, and a walking controller."""

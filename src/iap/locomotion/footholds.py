@@ -1,4 +1,4 @@
-"""Where to put the feet for a velocity, which velocity fits the feet, and how the body keeps above them."""
+"""Raibert's rule for footholds, its inverse, and the velocity that keeps the body above its feet."""
 
 import math
 
@@ -9,8 +9,8 @@ from iap._compile import compiled
 
 RAIBERT_GAIN_S = 0.03
 INVERSE_GAINS_S = (-0.25, -0.1)
-SIDEWAYS_GAIN, MOST_SIDEWAYS = 5.0, 0.2  # 1/s, m/s
-TURNING_GAIN, MOST_TURNING = 1.5, 0.2  # 1/s, rad/s
+SIDEWAYS_GAIN, MAX_SIDEWAYS = 5.0, 0.2  # 1/s, m/s
+TURNING_GAIN, MAX_TURNING = 1.5, 0.2  # 1/s, rad/s
 
 
 @compiled
@@ -20,14 +20,14 @@ def raibert(
     wanted: Float[np.ndarray, " 2"],
     lead_s: float,
 ) -> Float[np.ndarray, "4 2"]:
-    """Where feet shall land below `hips` so that the body goes on with its velocity, or comes nearer the wanted one.
+    """Footholds that keep the body's velocity, or change it towards the wanted one.
 
     Args:
-        hips: where the feet are when the body stands still.
+        hips: positions of the feet when the body stands still.
         velocity: of the body, in the frame of `hips`.
         wanted: velocity, in the same frame.
-        lead_s: the time from now to the middle of the coming stance: half a stance for a foot that lands now, and a
-            whole swing more for one that lifts off now.
+        lead_s: time from now to the middle of the next stance: half a stance for a foot that lands now, plus a swing
+            for a foot that lifts off now.
     """
     return hips + velocity * lead_s - RAIBERT_GAIN_S * (wanted - velocity)
 
@@ -38,13 +38,13 @@ def inverse_raibert(
     velocity: Float[np.ndarray, " 2"],
     swing_s: float,
 ) -> Float[np.ndarray, " 2"]:
-    """The velocity for which the chosen footholds are the right ones; the present one if no leg swings.
+    """The velocity for which Raibert's rule gives the chosen footholds; the current one if no leg swings.
 
     Args:
-        targets: the footholds from where the feet are when the body stands still.
-        swinging: which of them count.
+        targets: footholds relative to the positions of the feet when the body stands still.
+        swinging: which of them to use.
         velocity: of the body, in the same frame.
-        swing_s: how long a swing takes.
+        swing_s: duration of a swing.
     """
     if not swinging.any():
         return velocity
@@ -52,14 +52,14 @@ def inverse_raibert(
 
 
 @compiled
-def follow_feet(feet: Float[np.ndarray, "4 2"], body: Float[np.ndarray, " 2"], yaw: float) -> tuple[float, float]:
-    """The velocity to the left and the yaw rate that keep the body above its feet, and along them."""
-    ahead = (feet[0] + feet[1] - feet[2] - feet[3]) / 2
-    turn = math.atan2(ahead[1], ahead[0]) - yaw
+def feedback_velocity(feet: Float[np.ndarray, "4 2"], body: Float[np.ndarray, " 2"], yaw: float) -> tuple[float, float]:
+    """The velocity to the left and the yaw rate that move the body over the centre and the direction of its feet."""
+    direction = (feet[0] + feet[1] - feet[2] - feet[3]) / 2
+    turn = math.atan2(direction[1], direction[0]) - yaw
     turn = math.atan2(math.sin(turn), math.cos(turn))
-    aside = (feet[0] + feet[1] + feet[2] + feet[3]) / 4 - body
-    left = math.cos(yaw) * aside[1] - math.sin(yaw) * aside[0]
-    return _clip(SIDEWAYS_GAIN * left, MOST_SIDEWAYS), _clip(TURNING_GAIN * turn, MOST_TURNING)
+    offset = (feet[0] + feet[1] + feet[2] + feet[3]) / 4 - body
+    left = math.cos(yaw) * offset[1] - math.sin(yaw) * offset[0]
+    return _clip(SIDEWAYS_GAIN * left, MAX_SIDEWAYS), _clip(TURNING_GAIN * turn, MAX_TURNING)
 
 
 @compiled

@@ -1,7 +1,8 @@
-"""Three-joint legs: where the toes are, how fast they move with the joints, and which angles bring them somewhere.
+"""Kinematics of three-joint legs: toe positions, Jacobians, and inverse kinematics.
 
-Everything is in the body's frame: x forward, y left, z up. A leg turns about x (abduction: positive puts the toe to the
-left), then its thigh and its shank turn about y. The order of legs is front right, front left, rear right, rear left.
+All coordinates are in the body's frame: x forward, y left, z up. A leg rotates about x (abduction: positive moves the
+toe to the left), then thigh and shank rotate about y. The order of legs is that of `LEGS`: front right, front left,
+rear right, rear left.
 """
 
 import math
@@ -14,18 +15,20 @@ from jaxtyping import Float
 
 from iap._compile import compiled
 
+LEGS = ("FR", "FL", "RR", "RL")
+
 
 @dataclass(frozen=True, eq=False)
 class Legs:
     """The four legs of a robot.
 
     Attributes:
-        hips: the abduction joints, in metres from the base.
-        lateral_m: how far the leg's plane lies from the abduction axis, positive to the left.
+        hips: positions of the abduction joints relative to the base, in metres.
+        lateral_m: distance of the leg's plane from the abduction axis, positive to the left.
         thigh_m: length of the thigh.
         shank_m: length of the shank.
-        thigh_angle: of the thigh behind the vertical when its motor is at zero.
-        shank_angle: of the shank behind the vertical when both motors are at zero.
+        thigh_angle: of the thigh behind the vertical when its motor angle is zero.
+        shank_angle: of the shank behind the vertical when both motor angles are zero.
     """
 
     hips: Float[np.ndarray, "4 3"]
@@ -37,26 +40,26 @@ class Legs:
 
     @cached_property
     def geometry(self) -> tuple[Any, Any, Any]:
-        """What compiled loops take."""
+        """The geometry for compiled functions."""
         bones = (self.thigh_m, self.shank_m, self.thigh_angle, self.shank_angle)
         return self.hips, self.lateral_m, bones
 
     def toes(self, angles: Float[np.ndarray, "4 3"]) -> Float[np.ndarray, "4 3"]:
-        """Where the toes are at these angles of abduction, thigh and knee."""
+        """The toe positions at these angles of abduction, thigh and knee."""
         return find_toes(*self.geometry, angles)
 
     def jacobians(self, angles: Float[np.ndarray, "4 3"]) -> Float[np.ndarray, "4 3 3"]:
-        """The derivative of each toe's position by its leg's angles: velocities are J·q̇, and torques Jᵀ·force."""
+        """The derivative of each toe's position with respect to its leg's angles."""
         return find_jacobians(*self.geometry, angles)
 
     def angles(self, toes: Float[np.ndarray, "4 3"]) -> Float[np.ndarray, "4 3"]:
-        """The angles that bring the toes there, knees backwards; a toe out of reach stretches its leg towards it."""
+        """The angles for these toe positions, with knees backwards; a leg is stretched towards a toe out of reach."""
         return find_angles(*self.geometry, toes)
 
 
 @compiled
 def find_toes(hips, lateral, bones, angles):
-    """Where the toes are."""
+    """Toe positions from angles."""
     thigh, shank, thigh_zero, shank_zero = bones
     toes = np.empty((4, 3))
     for leg in range(4):
@@ -72,7 +75,7 @@ def find_toes(hips, lateral, bones, angles):
 
 @compiled
 def find_jacobians(hips, lateral, bones, angles):
-    """The derivatives of toes by angles."""
+    """Derivatives of toe positions with respect to angles."""
     thigh, shank, thigh_zero, shank_zero = bones
     jacobians = np.empty((4, 3, 3))
     toes = find_toes(hips, lateral, bones, angles)
@@ -94,7 +97,7 @@ def find_jacobians(hips, lateral, bones, angles):
 
 @compiled
 def find_angles(hips, lateral, bones, toes):
-    """The angles for toes."""
+    """Angles from toe positions."""
     thigh, shank, thigh_zero, shank_zero = bones
     angles = np.empty((4, 3))
     for leg in range(4):

@@ -1,12 +1,12 @@
-"""Convex model-predictive control: the forces with which the standing feet carry the body along a reference.
+"""Convex model-predictive control: contact forces that move the body along a reference trajectory.
 
-The body is one rigid mass with a state of 13 numbers: angles (roll, pitch, yaw), place, turning speed, speed, gravity.
-Yaw is zero, since everything is in a frame that has turned with the body. The forces minimise
+The body is a single rigid body with 13 state variables: angles (roll, pitch, yaw), position, angular velocity, velocity
+and gravity. Yaw is zero, since all quantities are in the heading frame. The forces minimise
 
     Σ_k ‖x_k − x*_k‖²_W + α Σ ‖f‖²
 
-over the horizon, where feet push only in the steps in which they stand, inside their friction pyramids. The
-exponential series of this system ends after two terms, so the quadratic program has a closed form (`mpc_kernels`).
+over the horizon, with forces only of feet in contact, inside their friction pyramids. The matrix exponential of this
+system has only three non-zero terms, so the quadratic program has a closed form (`mpc_kernels`).
 """
 
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ import numpy as np
 import quadprog
 from jaxtyping import Bool, Float
 
-from iap.locomotion import mpc_kernels, qp_kernels
+from iap.locomotion import mpc_kernels
 
 GRAVITY = 9.8
 
 
 class QPError(RuntimeError):
-    """No forces could be found: the quadratic program has no solution, or its numbers are not finite."""
+    """The quadratic program has no solution, or its coefficients are not finite."""
 
 
 @dataclass(frozen=True)
-class MPCSpec:
-    """The body and what is asked of it.
+class MPCConfig:
+    """The model of the body, and the cost.
 
     Attributes:
-        mass_kg: of the whole robot.
-        inertia: about the centre of mass, along the axes of the body.
-        horizon: steps to look ahead.
+        mass_kg: of the robot.
+        inertia: moments of inertia about the centre of mass, along the axes of the body.
+        horizon: number of steps.
         step_s: length of a step.
-        weights: of errors in angles, place, turning speed and speed.
+        weights: of errors in angles, position, angular velocity and velocity.
         force_weight: α, of squared forces.
-        friction: of the feet, less than the ground's for safety.
-        least_share: of the weight, with which a standing foot presses at least.
-        most_share: of the weight, with which it presses at most.
+        friction: coefficient, lower than that of the ground for safety.
+        least_share: smallest normal force of a foot in contact, as a fraction of the weight.
+        most_share: largest normal force, as a fraction of the weight.
     """
 
     mass_kg: float
@@ -52,23 +52,23 @@ class MPCSpec:
 
 
 class ConvexMPC:
-    """Solves for the forces of one robot.
+    """Solves for the contact forces of one robot.
 
     Attributes:
-        solved: how many programs were solved.
-        constrained: how many of them needed more than the unconstrained minimum.
+        solved: number of programs that were solved.
+        constrained: number of those whose constraints were active.
     """
 
-    def __init__(self, spec: MPCSpec) -> None:
-        """Compute once what does not depend on the state."""
-        self.spec = spec
+    def __init__(self, config: MPCConfig) -> None:
+        """Precompute everything that does not depend on the state."""
+        self.config = config
         self.solved = 0
         self.constrained = 0
-        self._sums = mpc_kernels.horizon_sums(spec.horizon, spec.step_s)
-        constants = (spec.mass_kg, spec.force_weight, spec.step_s, GRAVITY)
-        self._body = (np.array(spec.inertia), np.array(spec.weights), constants)
-        weight_n = spec.mass_kg * GRAVITY
-        self._limits = (spec.friction, spec.least_share * weight_n, spec.most_share * weight_n)
+        self._sums = mpc_kernels.horizon_sums(config.horizon, config.step_s)
+        constants = (config.mass_kg, config.force_weight, config.step_s, GRAVITY)
+        self._body = (np.array(config.inertia), np.array(config.weights), constants)
+        weight_n = config.mass_kg * GRAVITY
+        self._limits = (config.friction, config.least_share * weight_n, config.most_share * weight_n)
 
     def forces(
         self,
@@ -77,30 +77,30 @@ class ConvexMPC:
         contacts: Bool[np.ndarray, "N 4"],
         feet: Float[np.ndarray, "N 4 3"],
     ) -> Float[np.ndarray, "N 4 3"]:
-        """What the ground shall push each foot with in each step; nothing where a foot does not stand.
+        """The force of the ground on each foot in each step; zero without contact.
 
         Args:
-            state: angles, place, turning speed and speed of the body, with yaw zero.
-            reference: the same, wanted at the end of each step.
-            contacts: which feet stand in each step.
-            feet: where each foot is in each step, from the centre of mass.
+            state: angles, position, angular velocity and velocity of the body, with yaw zero.
+            reference: desired states at the end of each step.
+            contacts: which feet are in contact in each step.
+            feet: positions of the feet in each step, relative to the centre of mass.
 
         Raises:
-            QPError: if there are no such forces.
+            QPError: if there is no solution.
         """
-        forces, outcome, hessian, gradient = qp_kernels.solve(
+        forces, outcome, hessian, gradient = mpc_kernels.solve(
             state, reference, contacts, feet, self._body, self._sums, self._limits
         )
-        if outcome == qp_kernels.NO_CONTACTS:
+        if outcome == mpc_kernels.NO_CONTACTS:
             return forces
         self.solved += 1
-        if outcome == qp_kernels.NOT_CONVEX:
-            raise QPError("the quadratic program is not convex: its numbers are not finite, or far too large")
-        if outcome == qp_kernels.NOT_ALLOWED:
+        if outcome == mpc_kernels.NOT_CONVEX:
+            raise QPError("the quadratic program is not convex: its coefficients are not finite or too large")
+        if outcome == mpc_kernels.NOT_ALLOWED:
             self.constrained += 1
             best = self._constrained(hessian, gradient)
             if not np.isfinite(best).all():
-                raise QPError("the quadratic program has no solution: its numbers are not finite")
+                raise QPError("the quadratic program has no solution: its coefficients are not finite")
             forces[contacts] = best.reshape(-1, 3)
         return forces
 
@@ -111,11 +111,11 @@ class ConvexMPC:
         contacts: Bool[np.ndarray, "N 4"],
         feet: Float[np.ndarray, "N 4 3"],
     ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]:
-        """The Hessian and gradient over the forces of standing feet, by steps and then legs."""
+        """The Hessian and the gradient over the forces of feet in contact, ordered by step and then by leg."""
         return mpc_kernels.build(state, reference, contacts, feet, self._body, self._sums)
 
     def _constrained(self, hessian: Float[np.ndarray, "n n"], gradient: Float[np.ndarray, " n"]) -> np.ndarray:
-        columns, bounds = qp_kernels.constraints(len(gradient) // 3, *self._limits)
+        columns, bounds = mpc_kernels.constraints(len(gradient) // 3, *self._limits)
         try:
             return quadprog.solve_qp(hessian, -gradient, columns, bounds)[0]
         except ValueError as error:

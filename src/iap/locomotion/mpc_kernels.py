@@ -1,4 +1,4 @@
-"""The loops behind `mpc`, compiled: the condensed quadratic program in closed form."""
+"""The quadratic program of `mpc`, compiled: its closed form, its unconstrained minimum, and its constraints."""
 
 import math
 
@@ -6,12 +6,48 @@ import numpy as np
 
 from iap._compile import compiled
 
+ROWS = 6  # constraints per force: four sides of the friction pyramid, smallest and largest normal force
+SOLVED, NOT_ALLOWED, NOT_CONVEX, NO_CONTACTS = range(4)  # results of `solve`
+
+
+@compiled
+def solve(state, reference, contacts, feet, body, sums, limits):
+    """The unconstrained minimum if it satisfies the limits, the kind of result, the Hessian and the gradient."""
+    hessian, gradient = build(state, reference, contacts, feet, body, sums)
+    forces = np.zeros(feet.shape)
+    if len(gradient) == 0:
+        return forces, NO_CONTACTS, hessian, gradient
+    best, definite = minimise(hessian, gradient)
+    if not definite:
+        return forces, NOT_CONVEX, hessian, gradient
+    friction, least, most = limits
+    if not is_allowed(best, friction, least, most):  # if it is allowed, it is the constrained minimum, too
+        return forces, NOT_ALLOWED, hessian, gradient
+    steps, legs = stance_forces(contacts)
+    for e in range(len(steps)):
+        forces[steps[e], legs[e]] = best[3 * e : 3 * e + 3]
+    return forces, SOLVED, hessian, gradient
+
+
+@compiled
+def build(state, reference, contacts, feet, body, sums):
+    """The Hessian and the gradient over the stance forces, ordered by step and then by leg."""
+    inertia, weights, (mass, force_weight, step_s, gravity) = body
+    inverse_inertia, rate_map = inertia_and_rates(state[0], state[1], inertia)
+    steps, legs = stance_forces(contacts)
+    angular = angular_accelerations(steps, legs, feet, inverse_inertia)
+    angle_weights = rate_map.T @ np.diag(weights[:3]) @ rate_map
+    hessian = build_hessian(steps, angular, angle_weights, weights, sums, mass, force_weight)
+    errors = free_errors(state, reference, rate_map, step_s, gravity)
+    return hessian, build_gradient(steps, angular, rate_map, weights, errors, step_s, mass)
+
 
 @compiled
 def horizon_sums(horizon, step_s):
-    """How often a force in step j and one in step l act together, c1[j, l] on speeds and c2[j, l] on places.
+    """The joint effect of a force in step j and one in step l, c1[j, l] on velocities and c2[j, l] on positions.
 
-    A force in step j has changed the speed by step_s, and the place by step_s²·(k − j + ½), at the end of step k ≥ j.
+    At the end of step k ≥ j, a force in step j has changed the velocity by step_s, and the position by
+    step_s²·(k − j + ½).
     """
     c1 = np.zeros((horizon, horizon))
     c2 = np.zeros((horizon, horizon))
@@ -25,16 +61,16 @@ def horizon_sums(horizon, step_s):
 
 @compiled
 def free_errors(state, reference, rate_map, step_s, gravity):
-    """By how much the body would miss the reference at the end of each step if nothing pushed it."""
+    """The deviation from the reference at the end of each step without any forces."""
     horizon = len(reference)
     errors = np.empty((horizon, 12))
     for k in range(horizon):
         t = (k + 1) * step_s
         for i in range(3):
-            turned = 0.0
+            rate = 0.0
             for j in range(3):
-                turned += rate_map[i, j] * state[6 + j]
-            errors[k, i] = state[i] + t * turned
+                rate += rate_map[i, j] * state[6 + j]
+            errors[k, i] = state[i] + t * rate
             errors[k, 3 + i] = state[3 + i] + t * state[9 + i]
             errors[k, 6 + i] = state[6 + i]
             errors[k, 9 + i] = state[9 + i]
@@ -45,7 +81,7 @@ def free_errors(state, reference, rate_map, step_s, gravity):
 
 
 @compiled
-def list_pushes(contacts):
+def stance_forces(contacts):
     """The step and the leg of each force that can act."""
     steps = np.empty(contacts.size, np.int64)
     legs = np.empty(contacts.size, np.int64)
@@ -59,8 +95,8 @@ def list_pushes(contacts):
 
 
 @compiled
-def turnings(steps, legs, feet, inverse_inertia):
-    """How forces turn the body: G = I⁻¹[r]× of each, side by side, with [r]× f = r × f."""
+def angular_accelerations(steps, legs, feet, inverse_inertia):
+    """The angular acceleration per unit of each force: G = I⁻¹[r]×, side by side, with [r]× f = r × f."""
     arms = np.zeros((3, 3 * len(steps)))
     for e in range(len(steps)):
         x, y, z = feet[steps[e], legs[e]]
@@ -73,7 +109,7 @@ def turnings(steps, legs, feet, inverse_inertia):
 
 @compiled
 def inertia_and_rates(roll, pitch, inertia):
-    """The inverse inertia in the frame without yaw, and the map from turning speed to the rates of the angles."""
+    """The inverse inertia in the frame without yaw, and the map from angular velocity to the rates of the angles."""
     sr, cr, sp, cp = math.sin(roll), math.cos(roll), math.sin(pitch), math.cos(pitch)
     rotation = np.array([[cp, sp * sr, sp * cr], [0.0, cr, -sr], [-sp, cp * sr, cp * cr]])
     rates = np.array([[1 / cp, 0.0, 0.0], [0.0, 1.0, 0.0], [sp / cp, 0.0, 1.0]])
@@ -81,44 +117,31 @@ def inertia_and_rates(roll, pitch, inertia):
 
 
 @compiled
-def build(state, reference, contacts, feet, body, sums):
-    """The Hessian and the gradient over the stance forces, in the order of steps and then legs."""
-    inertia, weights, (mass, force_weight, step_s, gravity) = body
-    inverse_inertia, rate_map = inertia_and_rates(state[0], state[1], inertia)
-    steps, legs = list_pushes(contacts)
-    turning = turnings(steps, legs, feet, inverse_inertia)
-    angle_weights = rate_map.T @ np.diag(weights[:3]) @ rate_map
-    hessian = build_hessian(steps, turning, angle_weights, weights, sums, mass, force_weight)
-    errors = free_errors(state, reference, rate_map, step_s, gravity)
-    return hessian, build_gradient(steps, turning, rate_map, weights, errors, step_s, mass)
-
-
-@compiled
-def build_hessian(steps, turning, angle_weights, weights, sums, mass, force_weight):
-    """By pairs of forces, e = (step j, leg) and f = (step l, leg), where T maps turning speeds to rates of angles.
+def build_hessian(steps, angular, angle_weights, weights, sums, mass, force_weight):
+    """By pairs of forces, e = (step j, leg) and f = (step l, leg), where T maps angular velocity to rates of angles.
 
     H_ef = 2{c2[j,l](GᵀTᵀW_rpy T G + W_xyz/m²) + c1[j,l](GᵀW_ω G + W_v/m²)} + 2αI.
     """
     c1, c2 = sums
     count = len(steps)
-    angle_pulls = turning.T @ angle_weights
-    by_roll, by_pitch, by_yaw = turning
+    by_angles = angular.T @ angle_weights
+    by_roll, by_pitch, by_yaw = angular
     hessian = np.empty((3 * count, 3 * count))
     for e in range(count):
         first = 0
         while first <= e:
             last = _end_of_step(steps, first, e)
-            on_places, on_speeds = c2[steps[e], steps[first]], c1[steps[e], steps[first]]
+            on_positions, on_velocities = c2[steps[e], steps[first]], c1[steps[e], steps[first]]
             for i in range(3):
                 row = 3 * e + i
-                pull_roll = on_places * angle_pulls[row, 0] + on_speeds * by_roll[row] * weights[6]
-                pull_pitch = on_places * angle_pulls[row, 1] + on_speeds * by_pitch[row] * weights[7]
-                pull_yaw = on_places * angle_pulls[row, 2] + on_speeds * by_yaw[row] * weights[8]
+                roll = on_positions * by_angles[row, 0] + on_velocities * by_roll[row] * weights[6]
+                pitch = on_positions * by_angles[row, 1] + on_velocities * by_pitch[row] * weights[7]
+                yaw = on_positions * by_angles[row, 2] + on_velocities * by_yaw[row] * weights[8]
                 for f in range(3 * first, 3 * last):
-                    hessian[row, f] = 2 * (pull_roll * by_roll[f] + pull_pitch * by_pitch[f] + pull_yaw * by_yaw[f])
-                straight = 2 * (on_places * weights[3 + i] + on_speeds * weights[9 + i]) / mass**2
+                    hessian[row, f] = 2 * (roll * by_roll[f] + pitch * by_pitch[f] + yaw * by_yaw[f])
+                linear = 2 * (on_positions * weights[3 + i] + on_velocities * weights[9 + i]) / mass**2
                 for f in range(3 * first + i, 3 * last, 3):
-                    hessian[row, f] += straight
+                    hessian[row, f] += linear
             first = last
     for i in range(3 * count):
         hessian[i, i] += 2 * force_weight
@@ -128,7 +151,7 @@ def build_hessian(steps, turning, angle_weights, weights, sums, mass, force_weig
 
 @compiled
 def _end_of_step(steps, first, most):
-    """Where the forces end that act in the same step as the first, up to this one."""
+    """The end of the forces that act in the same step as the first, up to `most`."""
     last = first + 1
     while last <= most and steps[last] == steps[first]:
         last += 1
@@ -136,17 +159,74 @@ def _end_of_step(steps, first, most):
 
 
 @compiled
-def build_gradient(steps, turning, rate_map, weights, errors, step_s, mass):
-    """Of a force, all that it does to the errors in the steps from its own on."""
+def build_gradient(steps, angular, rate_map, weights, errors, step_s, mass):
+    """The effect of each force on the errors of its own and all later steps."""
     gradient = np.zeros(3 * len(steps))
     weighted = errors * weights
     weighted[:, :3] = np.ascontiguousarray(weighted[:, :3]) @ rate_map
     for e in range(len(steps)):
         for k in range(steps[e], len(errors)):
-            on_place, on_speed = step_s**2 * (k - steps[e] + 0.5), step_s
+            on_position, on_velocity = step_s**2 * (k - steps[e] + 0.5), step_s
             for i in range(3):
-                entry = (on_place * weighted[k, 3 + i] + on_speed * weighted[k, 9 + i]) / mass
+                entry = (on_position * weighted[k, 3 + i] + on_velocity * weighted[k, 9 + i]) / mass
                 for j in range(3):
-                    entry += turning[j, 3 * e + i] * (on_place * weighted[k, j] + on_speed * weighted[k, 6 + j])
+                    entry += angular[j, 3 * e + i] * (on_position * weighted[k, j] + on_velocity * weighted[k, 6 + j])
                 gradient[3 * e + i] += 2 * entry
     return gradient
+
+
+@compiled
+def minimise(hessian, gradient):
+    """The unconstrained minimum by Cholesky factorisation, and whether the Hessian is positive definite."""
+    size = len(gradient)
+    upper = np.empty((size, size + 1))  # H = UᵀU, row by row, with the right-hand side as an additional column
+    best = np.empty(size)
+    for i in range(size):
+        row = upper[i, i:]
+        row[:-1] = hessian[i, i:]
+        row[-1] = -gradient[i]
+        for k in range(0, i - 3, 4):  # four rows at a time, in order: fewer loads and stores
+            a, b, c, d = upper[k, i:], upper[k + 1, i:], upper[k + 2, i:], upper[k + 3, i:]
+            at_a, at_b, at_c, at_d = a[0], b[0], c[0], d[0]
+            for j in range(len(row)):
+                row[j] = row[j] - at_a * a[j] - at_b * b[j] - at_c * c[j] - at_d * d[j]
+        for k in range(i - i % 4, i):
+            a = upper[k, i:]
+            at_a = a[0]
+            for j in range(len(row)):
+                row[j] -= at_a * a[j]
+        if not row[0] > 0:
+            return best, False
+        row *= 1 / np.sqrt(row[0])
+    for i in range(size - 1, -1, -1):
+        total = upper[i, size]
+        for j in range(i + 1, size):
+            total -= upper[i, j] * best[j]
+        best[i] = total / upper[i, i]
+    return best, True
+
+
+@compiled
+def is_allowed(forces, friction, least, most):
+    """Whether each force is inside its friction pyramid, with a normal force between the limits."""
+    for e in range(0, len(forces), 3):
+        grip = friction * forces[e + 2]
+        if not abs(forces[e]) <= grip or not abs(forces[e + 1]) <= grip or not least <= forces[e + 2] <= most:
+            return False
+    return True
+
+
+@compiled
+def constraints(count, friction, least, most):
+    """The same as columns C and bounds b of Cᵀ·forces ≥ b."""
+    columns = np.zeros((3 * count, ROWS * count))
+    bounds = np.zeros(ROWS * count)
+    for e in range(count):
+        for axis in range(2):
+            for side in range(2):
+                row = ROWS * e + 2 * axis + side
+                columns[3 * e + axis, row] = 1.0 - 2.0 * side
+                columns[3 * e + 2, row] = friction
+        columns[3 * e + 2, ROWS * e + 4], bounds[ROWS * e + 4] = 1.0, least
+        columns[3 * e + 2, ROWS * e + 5], bounds[ROWS * e + 5] = -1.0, -most
+    return columns, bounds

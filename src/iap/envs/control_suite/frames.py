@@ -1,4 +1,4 @@
-"""Frames of dm_control's suite: real pictures to look at, measure on and compare with."""
+"""Images of dm_control's suite in full quality, for benchmarks and comparisons."""
 
 import threading
 from typing import Any
@@ -6,29 +6,29 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from iap.attention.arrays import require_count
+from iap._validation import require_count
 from iap.envs.control_suite.loading import loaded
 from iap.envs.rendering.gl import explained
 
-CAMERA = 0  # the one that the suite's benchmarks are seen through
+CAMERA = 0  # the camera of the suite's published benchmarks
 STEPS_APART = 20
-LONGEST_SIDE = 8192  # what every OpenGL can draw into
+LARGEST_SIDE = 8192  # of the framebuffers that every OpenGL supports
 
-_one_renderer = threading.Lock()  # two at once in a process have been seen to swap their pixels
+_one_renderer = threading.Lock()  # two of dm_control's renderers in one process can exchange their pixels
 
 
 def render_frames(
     task: str = "cheetah-run", size: tuple[int, int] = (240, 320), count: int = 1, seed: int = 0
 ) -> UInt8[np.ndarray, "count H W 3"]:
-    """`count` frames of a task under random actions, some time apart; the same seed gives the same frames.
+    """Frames of a task under random actions, 20 steps apart; the same seed gives the same frames.
 
     Args:
         task: "domain-task" of the suite, such as "cheetah-run" or "ball_in_cup-catch".
         size: (height, width) in pixels.
-        count: how many frames.
-        seed: of the start and of the actions.
+        count: number of frames.
+        seed: of the initial state and of the actions.
     """
-    height, width = (require_count("size", side, most=LONGEST_SIDE) for side in size)
+    height, width = (require_count("size", side, most=LARGEST_SIDE) for side in size)
     require_count("count", count)
     require_count("seed", seed, least=0)
     with _one_renderer, loaded(task, seed) as env:
@@ -47,6 +47,6 @@ def render_frames(
 
 def _act_at_random(env: Any, rng: np.random.Generator) -> None:
     spec = env.action_spec()
-    low, high = np.maximum(spec.minimum, -1), np.minimum(spec.maximum, 1)  # a few tasks know no bounds
+    low, high = np.maximum(spec.minimum, -1), np.minimum(spec.maximum, 1)  # a few tasks have no bounds
     for _ in range(STEPS_APART):
         env.step(rng.uniform(low, high))

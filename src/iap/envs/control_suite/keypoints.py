@@ -1,4 +1,12 @@
-"""What eyes are taught by: a robot in any pose, and where its parts are in the image or in the room."""
+"""Keypoints of a model: the positions of body parts (geoms) in the image or in the world, by name.
+
+| name | coordinates |
+|---|---|
+| "A" | row and column of part A in the image, whose edges are at ±1 |
+| "A from B" | the same relative to part B |
+| "row of A", "column of A from B" | one of the two |
+| "x of A", "y of A", "z of A from B" | one world coordinate, in metres |
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,101 +17,124 @@ from jaxtyping import Float
 
 from iap.envs.rendering.camera import load_mujoco
 
-IN_IMAGE = ("row", "column")
-AXES = ("x", "y", "z", *IN_IMAGE)  # of the room, in m, and of the image
-FREE_SLIDE_M = 1.0  # how far a joint without limits may slide, each way
-SPEED = {"hinge": 3.0, "slide": 1.0}  # standard deviation, in rad/s and m/s
+IMAGE_AXES = ("row", "column")
+AXES = ("x", "y", "z", *IMAGE_AXES)
+FREE_SLIDE_M = 1.0  # range of an unlimited slide joint, in both directions
+SPEED = {"hinge": 3.0, "slide": 1.0}  # standard deviation of random joint speeds, in rad/s and m/s
 
 
-class Place(NamedTuple):
-    """What is told of a part (geom).
+class Keypoint(NamedTuple):
+    """The position of a body part.
 
     Attributes:
-        part: whose middle it is.
-        origin: the part that it is counted from, if any.
-        axes: those of AXES that it is told along.
+        part: the geom whose centre it is.
+        origin: the geom that it is relative to, if any.
+        axes: its coordinates, some of `AXES`.
     """
 
     part: str
-    origin: str | None
-    axes: tuple[str, ...]
+    origin: str | None = None
+    axes: tuple[str, ...] = IMAGE_AXES
 
 
-def place_named(name: str) -> Place:
-    """Either "A" or "A from B", (row, column) in the image, or along one axis "x of A", "column of A from B"."""
+def parse_keypoint(name: str) -> Keypoint:
+    """The keypoint of a name such as "x of cart" or "target from finger"."""
     axis, of, rest = name.partition(" of ")
     part, _, origin = (rest if of else name).partition(" from ")
     if of and axis not in AXES:
-        raise ValueError(f"parts may be told along {', '.join(AXES)}, not along {axis!r} as in {name!r}")
-    return Place(part, origin or None, (axis,) if of else IN_IMAGE)
+        raise ValueError(f"keypoint axes must be some of {', '.join(AXES)}, not {axis!r} as in {name!r}")
+    return Keypoint(part, origin or None, (axis,) if of else IMAGE_AXES)
 
 
-def count_told(names: Sequence[str]) -> int:
-    """How many numbers tell of these: two of a place in the image, one along a single axis."""
-    return sum(len(place_named(name).axes) for name in names)
+def parse_keypoints(names: str | Sequence[str]) -> tuple[Keypoint, ...]:
+    """The keypoints of one name or several."""
+    return tuple(parse_keypoint(name) for name in ((names,) if isinstance(names, str) else names))
 
 
-class Telling:
-    """Tells where parts are: their points are looked up once, then told at every step."""
+def parts_of(keypoints: Sequence[Keypoint]) -> list[str]:
+    """Every part that the keypoints refer to, once."""
+    return list(dict.fromkeys(part for point in keypoints for part in (point.part, point.origin) if part is not None))
 
-    def __init__(self, model: Any, camera: int, size: tuple[int, int], names: Sequence[str]) -> None:
+
+class KeypointReader:
+    """Reads the coordinates of keypoints from the simulator's state; geoms are looked up once."""
+
+    def __init__(self, model: Any, camera: int, size: tuple[int, int], keypoints: Sequence[Keypoint]) -> None:
         self._model, self._camera, self._size = model, camera, size
-        geoms = _geoms_of(model)
-        places = [place_named(name) for name in names]
-        wanted = list(dict.fromkeys(part for part, origin, _ in places for part in (part, origin) if part is not None))
-        if missing := [part for part in wanted if part not in geoms]:
-            raise ValueError(f"parts must be some of {', '.join(geoms)}, not {missing[0]!r}")
-        self._points = [geoms[part] for part in wanted]
-        nothing = len(AXES) * len(wanted)  # the place of a zero behind all coordinates
-        self._ends = [len(AXES) * wanted.index(part) + AXES.index(axis) for part, _, axes in places for axis in axes]
-        self._starts = [
-            nothing if origin is None else len(AXES) * wanted.index(origin) + AXES.index(axis)
-            for _, origin, axes in places
-            for axis in axes
-        ]
+        geoms, parts = _named_geoms(model), parts_of(keypoints)
+        if missing := [part for part in parts if part not in geoms]:
+            raise ValueError(f"keypoints must be of the parts {', '.join(geoms)}, not of {missing[0]!r}")
+        self._geoms = [geoms[part] for part in parts]
+        zero = len(AXES) * len(parts)  # the index of a zero behind all coordinates
+
+        def index(part: str | None, axis: str) -> int:
+            return zero if part is None else len(AXES) * parts.index(part) + AXES.index(axis)
+
+        self._ends = [index(point.part, axis) for point in keypoints for axis in point.axes]
+        self._starts = [index(point.origin, axis) for point in keypoints for axis in point.axes]
+
+    def __len__(self) -> int:
+        """The number of coordinates."""
+        return len(self._ends)
 
     def __call__(self, data: Any) -> Float[np.ndarray, " n"]:
-        """The numbers that tell of the places, as they are now."""
-        points = data.geom_xpos[self._points]
-        shown = place_in_image(self._model, data, self._camera, self._size, points)
-        numbers = np.append(np.concatenate([points, shown], axis=1), 0.0)
+        """The coordinates of all keypoints now."""
+        points = data.geom_xpos[self._geoms]
+        projected = project(self._model, data, self._camera, self._size, points)
+        numbers = np.append(np.concatenate([points, projected], axis=1), 0.0)
         return numbers[self._ends] - numbers[self._starts]
 
 
-def _geoms_of(model: Any) -> dict[str, int]:
-    """The geoms that have names."""
-    mujoco = load_mujoco()
-    names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM.value, geom) for geom in range(model.ngeom)]
-    return {name: number for number, name in enumerate(names) if name}
+class NoisyKeypoints:
+    """Keypoints with Gaussian noise: one error for the episode, and one for each step."""
+
+    def __init__(self, reader: KeypointReader, noise: float) -> None:
+        if not 0 <= noise <= 1:
+            raise ValueError(f"keypoint_noise must be between 0 and 1, half of the image's side, not {noise!r}")
+        self._reader, self._noise = reader, float(noise)
+        self.reset(0)
+
+    def __len__(self) -> int:
+        """The number of coordinates."""
+        return len(self._reader)
+
+    def reset(self, seed: int) -> None:
+        """Draw the error of an episode."""
+        self._rng = np.random.default_rng([seed, 1])
+        self._episode_error = self._noise * self._rng.standard_normal(len(self._reader))
+
+    def __call__(self, data: Any) -> Float[np.ndarray, " n"]:
+        """The coordinates now."""
+        error = self._noise * self._rng.standard_normal(len(self._reader))
+        return self._reader(data) + self._episode_error + error
 
 
-def require_error(error: float) -> float:
-    """Refuse what is no standard deviation of places."""
-    if not 0 <= error <= 1:
-        raise ValueError(f"keypoint_noise must be between 0 and 1, half of the image's side, not {error!r}")
-    return float(error)
-
-
-def place_in_image(
+def project(
     model: Any, data: Any, camera: int, size: tuple[int, int], points: Float[np.ndarray, "n 3"]
 ) -> Float[np.ndarray, "n 2"]:
-    """Where points of the world are in the image of a camera, (row, column), the image's edges being at ±1."""
+    """World points as (row, column) in the image of a camera, whose edges are at ±1."""
     right, up, back = ((points - data.cam_xpos[camera]) @ data.cam_xmat[camera].reshape(3, 3)).T
     focus = 1 / math.tan(math.radians(model.cam_fovy[camera]) / 2)  # in halves of the image's height
     height, width = size
     return np.stack([focus * up / back, -focus * right / back * (height / width)], axis=1)
 
 
-def scatter_joints(model: Any, data: Any, rng: np.random.Generator) -> None:
-    """Hinges and slides anywhere within their limits, all of them moving; other joints stay as they are."""
+def randomize_joints(model: Any, data: Any, rng: np.random.Generator) -> None:
+    """Draw positions within the limits, and speeds, of all hinge and slide joints; other joints are unchanged."""
     mujoco = load_mujoco()
     hinge, slide = mujoco.mjtJoint.mjJNT_HINGE.value, mujoco.mjtJoint.mjJNT_SLIDE.value
     for joint in range(model.njnt):
         if model.jnt_type[joint] not in (hinge, slide):
             continue
-        turns = model.jnt_type[joint] == hinge
-        free = math.pi if turns else FREE_SLIDE_M
+        is_hinge = model.jnt_type[joint] == hinge
+        free = math.pi if is_hinge else FREE_SLIDE_M
         low, high = model.jnt_range[joint] if model.jnt_limited[joint] else (-free, free)
         data.qpos[model.jnt_qposadr[joint]] = rng.uniform(low, high)
-        data.qvel[model.jnt_dofadr[joint]] = rng.normal(0, SPEED["hinge" if turns else "slide"])
+        data.qvel[model.jnt_dofadr[joint]] = rng.normal(0, SPEED["hinge" if is_hinge else "slide"])
     mujoco.mj_forward(model, data)
+
+
+def _named_geoms(model: Any) -> dict[str, int]:
+    mujoco = load_mujoco()
+    names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM.value, geom) for geom in range(model.ngeom)]
+    return {name: number for number, name in enumerate(names) if name}

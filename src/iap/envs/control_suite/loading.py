@@ -16,12 +16,12 @@ def task_names() -> list[str]:
 
 @contextlib.contextmanager
 def loaded(name: str, seed: int) -> Iterator[Any]:
-    """The task's environment, closed again at the end, which frees its renderer."""
+    """The environment of a task; it is closed at the end, which frees its renderer."""
     suite = _suite()
     names = task_names()
     if name not in names:
         near = difflib.get_close_matches(name, names, n=3, cutoff=0)
-        raise ValueError(f"task {name!r} is not in dm_control's suite; the nearest are {', '.join(near)}")
+        raise ValueError(f"task {name!r} is not in dm_control's suite; the closest names are {', '.join(near)}")
     domain, task = name.split("-", 1)
     with _without_deprecation_notice():
         env = suite.load(domain, task, task_kwargs={"random": seed})
@@ -40,14 +40,14 @@ def _suite() -> Any:
 
 @contextlib.contextmanager
 def _without_deprecation_notice() -> Iterator[None]:
-    """Keep quiet about the one outdated attribute in the suite's own cheetah.xml, and about nothing else."""
+    """Suppress the log message about the outdated attribute in the suite's own cheetah.xml, and no other."""
 
-    def is_news(record: logging.LogRecord) -> bool:
+    def is_other(record: logging.LogRecord) -> bool:
         return "'settotalmass' is deprecated" not in record.getMessage()
 
     logger = logging.getLogger("absl")
-    logger.addFilter(is_news)
+    logger.addFilter(is_other)
     try:
         yield
     finally:
-        logger.removeFilter(is_news)
+        logger.removeFilter(is_other)

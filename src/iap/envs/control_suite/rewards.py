@@ -1,4 +1,4 @@
-"""Rewards of a few tasks, compiled: dm_control's own up to rounding, which take longer than the physics of these."""
+"""Compiled rewards of tasks whose rewards take longer than their physics; equal to dm_control's up to rounding."""
 
 import math
 from collections.abc import Callable
@@ -6,15 +6,15 @@ from typing import Any
 
 from iap._compile import compiled
 
-RUN_SPEED = 10.0  # m/s, of a cheetah that has all of the reward
-AT_MARGIN = 0.1  # dm_control's value of a tolerance where its margin ends
-GAUSSIAN = math.sqrt(-2 * math.log(AT_MARGIN))
+RUN_SPEED = 10.0  # m/s, at which a cheetah earns the full reward
+VALUE_AT_MARGIN = 0.1  # of dm_control's tolerance function
+GAUSSIAN = math.sqrt(-2 * math.log(VALUE_AT_MARGIN))
 
 
-def reward_of(task: str, dm_task: Any, physics: Any) -> Callable[[], float]:
-    """How to tell the reward of the state that the physics is in."""
-    made = FAST.get(task)
-    return made(physics) if made is not None else lambda: float(dm_task.get_reward(physics))
+def reward_function(task: str, dm_task: Any, physics: Any) -> Callable[[], float]:
+    """A function that returns the reward of the current state of the physics."""
+    make = COMPILED.get(task)
+    return make(physics) if make is not None else lambda: float(dm_task.get_reward(physics))
 
 
 def _cartpole(physics: Any) -> Callable[[], float]:
@@ -47,32 +47,32 @@ def _ball_in_cup(physics: Any) -> Callable[[], float]:
 
 
 @compiled
-def balanced(cart, turns, control, upright):
-    """Poles that stand, hardly turning, on a cart near the middle that is pushed little."""
+def balanced(cart, angular_velocities, control, upright):
+    """Cartpole: upright poles at low speed, on a centred cart with small controls."""
     height = 0.0
     for cosine in upright:
         height += (cosine + 1) / 2
     slowness = 1.0
-    for turn in turns:
-        slowness = min(slowness, math.exp(-0.5 * (turn / 5 * GAUSSIAN) ** 2))
+    for velocity in angular_velocities:
+        slowness = min(slowness, math.exp(-0.5 * (velocity / 5 * GAUSSIAN) ** 2))
     centred = math.exp(-0.5 * (cart / 2 * GAUSSIAN) ** 2)
-    ease = max(1 - control * control, 0.0)
-    return height / len(upright) * ((4 + ease) / 5) * ((1 + slowness) / 2) * ((1 + centred) / 2)
+    small_control = max(1 - control * control, 0.0)
+    return height / len(upright) * ((4 + small_control) / 5) * ((1 + slowness) / 2) * ((1 + centred) / 2)
 
 
 @compiled
-def reached(finger, target, apart):
-    """Whether a finger touches its target."""
-    return 1.0 if math.hypot(target[0] - finger[0], target[1] - finger[1]) <= apart else 0.0
+def reached(finger, target, radius):
+    """Reacher: whether the finger touches the target."""
+    return 1.0 if math.hypot(target[0] - finger[0], target[1] - finger[1]) <= radius else 0.0
 
 
 @compiled
 def caught(ball, cup, wide, high):
-    """Whether a ball lies in a cup."""
+    """Ball in cup: whether the ball is inside the cup."""
     return 1.0 if abs(cup[0] - ball[0]) < wide and abs(cup[2] - ball[2]) < high else 0.0
 
 
-FAST = {
+COMPILED = {
     "cartpole-balance": _cartpole,
     "cartpole-swingup": _cartpole,
     "reacher-easy": _reacher,

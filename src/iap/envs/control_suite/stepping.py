@@ -1,4 +1,4 @@
-"""The steps of a dm_control task, called directly: the same states and rewards in half the time."""
+"""The steps of a dm_control task by direct calls of MuJoCo: the same states in half the time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +9,8 @@ from gymnasium import spaces
 from iap.envs.rendering.camera import load_mujoco
 
 
-def stepper(model: Any, data: Any, substeps: int) -> Callable[[], None]:
-    """How to simulate one step of the task; what depends on positions and velocities is up to date afterwards."""
+def physics_step(model: Any, data: Any, substeps: int) -> Callable[[], None]:
+    """A function that simulates one step of the task; quantities derived from the state are updated afterwards."""
     mujoco = load_mujoco()
 
     if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
@@ -21,7 +21,7 @@ def stepper(model: Any, data: Any, substeps: int) -> Callable[[], None]:
     else:
 
         def simulate() -> None:
-            mujoco.mj_step2(model, data)  # the first half was done at the end of the step before
+            mujoco.mj_step2(model, data)  # the first half was computed at the end of the previous step
             if substeps > 1:
                 mujoco.mj_step(model, data, substeps - 1)
             mujoco.mj_step1(model, data)
@@ -30,7 +30,7 @@ def stepper(model: Any, data: Any, substeps: int) -> Callable[[], None]:
 
 
 def action_space(model: Any) -> spaces.Box:
-    """The ranges of the model's actuators."""
+    """The control ranges of the model's actuators."""
     low, high = model.actuator_ctrlrange.astype(np.float32).T
     limited = model.actuator_ctrllimited.astype(bool)
     return spaces.Box(np.where(limited, low, -np.inf), np.where(limited, high, np.inf), dtype=np.float32)

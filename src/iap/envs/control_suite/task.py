@@ -1,4 +1,4 @@
-"""`iap/DOMAIN-TASK-v0`: the tasks of dm_control's suite, seen through a camera, with distractions if wanted."""
+"""`iap/DOMAIN-TASK-v0`: the tasks of dm_control's suite from images, with optional distractions."""
 
 import contextlib
 from collections.abc import Sequence
@@ -9,33 +9,74 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, UInt8
 
-from iap.attention.arrays import require_count
-from iap.envs.control_suite.distractions.combined import KINDS, distractions_of
+from iap._validation import require_count
+from iap.envs.control_suite.distractions.combined import KINDS, DistractionOptions, make_distractions
 from iap.envs.control_suite.distractions.sources import PROCEDURAL, Split
-from iap.envs.control_suite.frames import CAMERA, LONGEST_SIDE
-from iap.envs.control_suite.keypoints import Telling, count_told, place_named, require_error, scatter_joints
+from iap.envs.control_suite.frames import CAMERA, LARGEST_SIDE
+from iap.envs.control_suite.keypoints import (
+    Keypoint,
+    KeypointReader,
+    NoisyKeypoints,
+    parse_keypoints,
+    parts_of,
+    randomize_joints,
+)
 from iap.envs.control_suite.loading import loaded
-from iap.envs.control_suite.rewards import reward_of
-from iap.envs.control_suite.stepping import action_space, stepper
-from iap.envs.control_suite.tasks import domain_of, usual_repeat
+from iap.envs.control_suite.rewards import reward_function
+from iap.envs.control_suite.stepping import action_space, physics_step
+from iap.envs.control_suite.tasks import default_repeat, domain_of
 from iap.envs.control_suite.view import SEGMENTS, View
 from iap.envs.wrappers import Observation, observation_space, require_size
 
-EPISODE_STEPS = 1000  # of the task, each with a reward in [0, 1], before repeating actions
-PICTURE_SIDE = 400  # at least, of the longer side
-PLANE = 0  # MuJoCo's geom type of a floor
+EPISODE_STEPS = 1000  # task steps, each with a reward in [0, 1], before actions are repeated
+PICTURE_SIDE = 400  # lower bound of the longer side of `render`
+PLANE = 0  # MuJoCo's geom type
 LARGEST_SEED = 2**32 - 1
 CHANNELS = {"rgb": 3, "grey": 1}
-TELLING = 1  # the stream of what is told wrongly
-LUMA = np.array([77, 150, 29], np.uint16)  # of 256: how bright red, green and blue are
+LUMA = np.array([77, 150, 29], np.uint16)  # weights of red, green and blue, of 256
 
 
 class SuiteTask(gymnasium.Env):
-    """A task of the suite from pixels.
+    """A task of dm_control's suite from images.
 
-    States are exactly those of dm_control, rewards up to rounding; images leave out shadows and reflections for speed.
-    An episode's motion comes from its dynamics seed and its look from its visual seed. `reset(seed=…)` gives both;
-    `reset(options={"visual_seed": …, "dynamics_seed": …})` gives either for this episode.
+    States are exactly those of dm_control, and rewards equal up to rounding. Images have no shadows and reflections.
+    An episode's motion depends on its dynamics seed, and its appearance on its visual seed. `reset(seed=…)` sets both;
+    `reset(options={"visual_seed": …, "dynamics_seed": …})` sets either for one episode.
+
+    ## Actions
+    One number per actuator, within the actuator's control range.
+
+    ## Observations
+    | key | shape | meaning |
+    |---|---|---|
+    | image | (height, width, 3 or 1) uint8 | the view of the camera |
+    | sensors | (n,) float32 | dm_control's observation if `proprioception`, then the coordinates of `keypoints` |
+
+    ## Rewards
+    dm_control's reward, in [0, 1] per task step, summed over the repeats of an action.
+
+    ## Termination
+    As in dm_control (most tasks never terminate). Truncation after 1000 task steps.
+
+    ## Options
+    | option | default | meaning |
+    |---|---|---|
+    | size | (100, 100) | height and width of the image |
+    | action_repeat | by domain, 2 to 8 | task steps per action |
+    | camera | 0 | number of the model's camera |
+    | frame | "rgb" | or "grey" |
+    | proprioception | False | whether the sensors contain dm_control's observation |
+    | keypoints | () | names of keypoints that the sensors contain, see `control_suite.keypoints` |
+    | keypoint_noise | 0.0 | standard deviation of a constant error per episode, and of another one per step |
+    | difficulty | None | scale of the distractions: "easy", "medium", "hard" or a number in 0 … 1; None disables them |
+    | distractions | all | some of "background", "camera", "colour" |
+    | dynamic | False | whether distractions change within an episode |
+    | backgrounds | "procedural" | or the path of a folder of videos or images, of DAVIS-2017, or of a video file |
+    | videos | None | number of training videos, or "all"; None is 4 up to easy, 8 up to medium, above that all |
+    | split | "train" | or "held-out", whose backgrounds never occur in "train" |
+    | visual_seed | None | fixes the appearance of all episodes |
+    | dynamics_seed | None | fixes the motion of all episodes |
+    | render_mode | None | "rgb_array" makes `render` return a larger image |
     """
 
     segment_names = SEGMENTS
@@ -49,45 +90,23 @@ class SuiteTask(gymnasium.Env):
         camera: int = CAMERA,
         frame: Literal["rgb", "grey"] = "rgb",
         proprioception: bool = False,
-        told: Sequence[str] = (),
+        keypoints: str | Sequence[str] = (),
         keypoint_noise: float = 0.0,
         difficulty: str | float | None = None,
         distractions: str | Sequence[str] = KINDS,
         dynamic: bool = False,
         backgrounds: str = PROCEDURAL,
+        videos: int | Literal["all"] | None = None,
         split: Split = "train",
         visual_seed: int | None = None,
         dynamics_seed: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        """The named task.
-
-        Args:
-            task: "domain-task", such as "cheetah-run".
-            size: (height, width) of the image.
-            action_repeat: steps of the task an action is held for, its rewards summed; by default what is usual.
-            camera: which of the model's cameras.
-            frame: "rgb" for three channels, "grey" for one.
-            proprioception: whether the sensors hold what dm_control observes; else there are none.
-            told: parts (geoms) whose places the sensors hold, as `places` has them: what perfect eyes would tell, to
-                learn what to do without looking.
-            keypoint_noise: the standard deviation of how wrong each of these numbers is, throughout an episode, and once
-                more at every step.
-            difficulty: of the distractions: "easy", "medium", "hard", or a scale in 0..1; None has no distractions.
-            distractions: which there are, of "background", "camera" and "colour".
-            dynamic: whether they change within an episode.
-            backgrounds: "procedural", or a path: a folder of videos or images, DAVIS-2017, or a video file.
-            split: "train", or "held-out" for backgrounds that are never in "train".
-            visual_seed: of the look of every episode; by default each has its own.
-            dynamics_seed: of the motion of every episode; by default each has its own.
-            render_mode: "rgb_array" for larger pictures from `render`.
-        """
-        self._size = require_size("size", size, most=LONGEST_SIDE)
-        self._repeat = require_count("action_repeat", usual_repeat(task) if action_repeat is None else action_repeat)
+        self._size = require_size("size", size, most=LARGEST_SIDE)
+        self._repeat = require_count("action_repeat", default_repeat(task) if action_repeat is None else action_repeat)
         if frame not in CHANNELS:
             raise ValueError(f"frame must be one of {', '.join(map(repr, CHANNELS))}, not {frame!r}")
         self._frame, self._proprioception = frame, proprioception
-        self._told, self._error = (told,) if isinstance(told, str) else tuple(told), require_error(keypoint_noise)
         self._seeds = {"dynamics_seed": dynamics_seed, "visual_seed": visual_seed}
         _require_seeds(self._seeds)
         self.render_mode = render_mode
@@ -95,64 +114,54 @@ class SuiteTask(gymnasium.Env):
         self._env = self._resources.enter_context(loaded(task, seed=0))
         self._physics, self._task = self._env.physics, self._env.task
         self._model, self._data = self._physics.model.ptr, self._physics.data.ptr
-        self._number = require_count("camera", camera, least=0, most=self._model.ncam - 1)
-        self._distractions = distractions_of(
-            self._model,
-            domain_of(task),
-            self._number,
-            self._size,
-            kinds=distractions,
-            difficulty=difficulty,
-            dynamic=dynamic,
-            backgrounds=backgrounds,
-            split=split,
-        )
+        self._camera = require_count("camera", camera, least=0, most=self._model.ncam - 1)
+        options = DistractionOptions(distractions, difficulty, dynamic, backgrounds, videos, split)
+        self._distractions = make_distractions(self._model, domain_of(task), self._camera, self._size, options)
         self._view = self._open_view(self._size)
         self._picture: View | None = None
         substeps = round(self._env.control_timestep() / self._physics.timestep())
-        self._telling = Telling(self._model, self._number, self._size, self._told)
-        self._begin_telling(0)
-        self._simulate = stepper(self._model, self._data, substeps)
-        self._reward = reward_of(task, self._task, self._physics)
+        self._keypoints = NoisyKeypoints(self._reader(parse_keypoints(keypoints)), keypoint_noise)
+        self._simulate = physics_step(self._model, self._data, substeps)
+        self._reward = reward_function(task, self._task, self._physics)
         self._parts = np.flatnonzero(self._model.geom_type != PLANE)
-        self._looking = True
+        self._renders = True
         image = spaces.Box(0, 255, (*self._size, CHANNELS[frame]), np.uint8)
-        self.observation_space = observation_space(image, self._felt().size + count_told(self._told))
+        self.observation_space = observation_space(image, self._proprioceptive().size + len(self._keypoints))
         self.action_space = action_space(self._model)
         self.metadata = SuiteTask.metadata | {"render_fps": round(1 / (self._env.control_timestep() * self._repeat))}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        """Start an episode, with an image whatever `look` said before."""
+        """Start an episode, with rendering enabled."""
         super().reset(seed=seed, options=options)
         drawn = {name: int(self.np_random.integers(2**32)) for name in self._seeds}
         fixed = {name: value for name, value in self._seeds.items() if value is not None}
         seeds = drawn | fixed | _require_seeds(options or {})
         self._task.random.seed(seeds["dynamics_seed"])
-        self._distractions.begin(seeds["visual_seed"])
+        self._distractions.reset(seeds["visual_seed"])
         self._env.reset()
-        self._begin_telling(seeds["visual_seed"])
-        self._view.begin()
+        self._keypoints.reset(seeds["visual_seed"])
+        self._view.reset()
         if self._picture is not None:
-            self._picture.begin()
-        self._left = EPISODE_STEPS
-        self._looking = True
+            self._picture.reset()
+        self._steps_left = EPISODE_STEPS
+        self._renders = True
         return self._observe(), {}
 
     def step(self, action: Float[np.ndarray, " k"]) -> tuple[Observation, float, bool, bool, dict]:
-        """Hold the action for some steps of the task, and look at the end."""
+        """Apply the action for `action_repeat` steps of the task, and observe the last state."""
         reward, terminated = 0.0, False
         with self._physics.check_invalid_state():
-            for _ in range(min(self._repeat, self._left)):
+            for _ in range(min(self._repeat, self._steps_left)):
                 reward += self._advance(action)
                 terminated = self._task.get_termination(self._physics) is not None
                 if terminated:
                     break
-        self._left -= self._repeat
-        return self._observe(), reward, terminated, self._left <= 0, {}
+        self._steps_left -= self._repeat
+        return self._observe(), reward, terminated, self._steps_left <= 0, {}
 
-    def look(self, wanted: bool) -> None:
-        """Whether the next steps shall draw an image, or may repeat the last one."""
-        self._looking = wanted
+    def set_rendering(self, enabled: bool) -> None:
+        """Whether the next steps render an image or return the last one again."""
+        self._renders = enabled
 
     def render(self) -> UInt8[np.ndarray, "P Q 3"] | None:
         """The same view in more pixels."""
@@ -161,43 +170,38 @@ class SuiteTask(gymnasium.Env):
         if self._picture is None:
             scale = -(-PICTURE_SIDE // max(self._size))
             self._picture = self._open_view((scale * self._size[0], scale * self._size[1]), fast=False)
-        self._distractions.show(self._data)
-        return self._picture.look(self._data)
+        self._distractions.apply(self._data)
+        return self._picture.render(self._data)
 
     def segmentation(self) -> UInt8[np.ndarray, "H W"]:
-        """What each pixel of the image shows now, as an index of `segment_names`."""
-        self._distractions.show(self._data)
-        return self._view.masks(self._data)
+        """The class of each pixel of the current image, as an index of `segment_names`."""
+        self._distractions.apply(self._data)
+        return self._view.segmentation(self._data)
 
-    def privileged_state(self) -> Float[np.ndarray, " s"]:
+    def simulator_state(self) -> Float[np.ndarray, " s"]:
         """Positions and velocities of all joints, and the state of the actuators."""
         return self._physics.get_state().astype(np.float32)
 
-    def landmarks(self) -> Float[np.ndarray, " s"]:
-        """Where the parts of the model are, in m; along x from where a camera is that follows the robot."""
-        places = self._data.geom_xpos[self._parts]
-        if self._model.cam_mode[self._number] != 0:
-            places[:, 0] -= self._data.subtree_com[self._model.cam_bodyid[self._number], 0]
-        return places.ravel().astype(np.float32)
+    def privileged_state(self) -> Float[np.ndarray, " s"]:
+        """World positions of all body parts in metres; x is relative to the robot if the camera follows it."""
+        positions = self._data.geom_xpos[self._parts]
+        if self._model.cam_mode[self._camera] != 0:
+            positions[:, 0] -= self._data.subtree_com[self._model.cam_bodyid[self._camera], 0]
+        return positions.ravel().astype(np.float32)
 
-    def places(self, parts: Sequence[str]) -> Float[np.ndarray, " n"]:
-        """Where the middle of each of these parts (geoms) is in the image, (row, column), whose edges are at ±1.
+    def keypoints(self, names: Sequence[str]) -> Float[np.ndarray, " n"]:
+        """The coordinates of keypoints, see `control_suite.keypoints`."""
+        return self._reader(parse_keypoints(names))(self._data)
 
-        "A from B" is how far A is from B. "row of A" or "column of A" is one of the two numbers; "x of A", "y of A" and
-        "z of A" are where A is in the room, in m.
-        """
-        return Telling(self._model, self._number, self._size, parts)(self._data)
-
-    def keypoints_visible(self, parts: Sequence[str]) -> bool:
-        """Whether the middles of all parts that `places` would be told of are in the image."""
-        named = [place_named(name) for name in parts]
-        whole = {part for place in named for part in (place.part, place.origin) if part is not None}
-        return bool((np.abs(self.places(sorted(whole))) <= 1).all())
+    def keypoints_visible(self, names: Sequence[str]) -> bool:
+        """Whether the centres of all parts that the names refer to are inside the image."""
+        parts = [Keypoint(part) for part in parts_of(parse_keypoints(names))]
+        return bool((np.abs(self._reader(parts)(self._data)) <= 1).all())
 
     def randomize_state(self, rng: np.random.Generator) -> Observation:
-        """Put the robot into any pose, moving anyhow, and look: eyes can be taught what the task seldom shows."""
-        scatter_joints(self._model, self._data, rng)
-        self._looking = True
+        """Draw positions and speeds of all joints, which covers states that the task rarely visits."""
+        randomize_joints(self._model, self._data, rng)
+        self._renders = True
         return self._observe()
 
     def close(self) -> None:
@@ -205,36 +209,36 @@ class SuiteTask(gymnasium.Env):
         self._resources.close()
 
     def _open_view(self, size: tuple[int, int], *, fast: bool = True) -> View:
-        view = View(self._model, size, self._number, fast=fast, background=self._distractions.background)
+        view = View(self._model, size, self._camera, fast=fast, background=self._distractions.background)
         return self._resources.enter_context(contextlib.closing(view))
 
+    def _reader(self, keypoints: Sequence[Keypoint]) -> KeypointReader:
+        return KeypointReader(self._model, self._camera, self._size, keypoints)
+
     def _observe(self) -> Observation:
-        if self._looking:
-            self._distractions.show(self._data)
-            image = self._view.look(self._data)
+        if self._renders:
+            self._distractions.apply(self._data)
+            image = self._view.render(self._data)
             self._image = image if self._frame == "rgb" else (image @ LUMA >> 8).astype(np.uint8)[..., None]
         return {"image": self._image, "sensors": self._sensors()}
 
     def _sensors(self) -> Float[np.ndarray, " n"]:
-        return np.concatenate([self._felt(), self._tell()], dtype=np.float32)
+        if not self._proprioception and not len(self._keypoints):
+            return np.zeros(0, np.float32)
+        return np.concatenate([self._proprioceptive(), self._located()], dtype=np.float32)
 
-    def _felt(self) -> Float[np.ndarray, " n"]:
+    def _proprioceptive(self) -> Float[np.ndarray, " n"]:
         observed = self._task.get_observation(self._physics).values() if self._proprioception else []
         return np.concatenate([np.zeros(0), *map(np.ravel, observed)])
 
-    def _begin_telling(self, seed: int) -> None:
-        """How wrong will be what is told in the episode."""
-        self._rng = np.random.default_rng([seed, TELLING])
-        self._wrong = self._error * self._rng.standard_normal(count_told(self._told))
-
-    def _tell(self) -> Float[np.ndarray, " n"]:
-        if not self._told:
+    def _located(self) -> Float[np.ndarray, " n"]:
+        if not len(self._keypoints):
             return np.zeros(0)
-        self._distractions.show(self._data)
-        return self._telling(self._data) + self._wrong + self._error * self._rng.standard_normal(len(self._wrong))
+        self._distractions.apply(self._data)
+        return self._keypoints(self._data)
 
     def _advance(self, action: Float[np.ndarray, " k"]) -> float:
-        """One step of the task, as dm_control makes it but without its observations and checks."""
+        """One step of the task, as in dm_control but without its observations and checks."""
         self._task.before_step(action, self._physics)
         self._simulate()
         self._task.after_step(self._physics)
@@ -243,7 +247,7 @@ class SuiteTask(gymnasium.Env):
 
 
 def _require_seeds(seeds: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what is no seed, by name."""
+    """Refuse unknown names, and values that are not seeds."""
     for name, value in seeds.items():
         if name not in ("dynamics_seed", "visual_seed"):
             raise ValueError(f"options of reset are dynamics_seed and visual_seed, not {name!r}")

@@ -1,4 +1,4 @@
-"""The tasks of dm_control's suite by name, so that they can be registered without loading the simulator."""
+"""The tasks of dm_control's suite by name, so that they are registered without loading the simulator."""
 
 _TASKS_OF = {
     "acrobot": "swingup swingup_sparse",
@@ -34,14 +34,14 @@ DISTRACTING_TASKS = (
 )
 
 REPEATS = {"ball_in_cup": 4, "cartpole": 8, "cheetah": 4, "finger": 2, "reacher": 4, "walker": 2}
-REPEATS_ELSEWHERE = 2
+DEFAULT_REPEAT = 2
 
 
-def usual_repeat(task: str) -> int:
-    """How many steps of the task an action is usually held for."""
-    return REPEATS.get(domain_of(task), REPEATS_ELSEWHERE)
+def default_repeat(task: str) -> int:
+    """The number of task steps per action that published benchmarks use."""
+    return REPEATS.get(domain_of(task), DEFAULT_REPEAT)
 
 
 def domain_of(task: str) -> str:
-    """The robot of "domain-task"."""
+    """The domain of "domain-task"."""
     return task.partition("-")[0]

@@ -1,4 +1,4 @@
-"""The camera of a task: its image, before what is drawn once an episode where that is exact; and its masks."""
+"""The camera of a task: images whose static part is rendered once per episode, and segmentation."""
 
 from typing import Any, NamedTuple
 
@@ -13,28 +13,29 @@ BACKGROUND, FLOOR, ROBOT = range(3)
 
 
 class Backdrop(NamedTuple):
-    """What is drawn once: the sky, a box around the camera that hides what is farther; and what rests, if all does.
+    """The part of the scene that is rendered once: the sky, and static geoms if camera and lights are static.
 
     Attributes:
         pixels: its image.
-        nearness: of what hides what is behind it.
-        veil: of what tints what is behind it; 0 where nothing does.
-        others: the categories of shapes that are drawn before it in every frame.
+        nearness: its depth buffer, larger for nearer surfaces.
+        translucent: the nearness of surfaces that tint what is behind them, 0 elsewhere; None if there are none.
+        others: the categories of geoms that are rendered in front of it in every frame.
     """
 
     pixels: UInt8[np.ndarray, "H W 3"]
     nearness: Float32[np.ndarray, "H W"]
-    veil: Float32[np.ndarray, "H W"] | None
+    translucent: Float32[np.ndarray, "H W"] | None
     others: int
 
 
 class View(Camera):
-    """A camera that draws what stays the same once.
+    """A camera that renders static parts of the scene once.
 
-    The sky costs more than all the rest, and depends on nothing but the direction of the camera and the texture. Where
-    camera and lights rest, all that is fixed to the world stays the same too. What is as it was in the frame before is
-    drawn alone, once, and put behind the next frames where nothing else is. That is the same image, to the bit, unless
-    something translucent would have to be mixed: then the frame is drawn in full.
+    The sky takes more time than everything else, and depends only on the camera's orientation and the texture. If the
+    camera and the lights are static, all geoms that are fixed to the world are static, too. These parts are rendered
+    once if they are unchanged since the previous frame, and are then copied to all pixels where nothing else is nearer.
+    The result is bit-equal to a full render. Frames in which a moving geom is behind a translucent one are rendered in
+    full.
     """
 
     def __init__(
@@ -46,41 +47,41 @@ class View(Camera):
         fast: bool = True,
         background: BackgroundDistraction | None = None,
     ) -> None:
-        """Camera `number` of the model at `size`, before its own sky or a background."""
+        """Camera `number` of the model at `size`, with the model's own sky or a background."""
         super().__init__(model, size, number, fast=fast)
         self._background, self._uploaded = background, 0
         self._number = number
-        self._exact = fast  # where edges are smoothed, they hold some of the sky
-        self._rests = self._camera_and_lights_rest()
-        self._fixed_geoms = np.flatnonzero(model.body_weldid[model.geom_bodyid] == 0)
-        self._fixed_sites = np.flatnonzero(model.body_weldid[model.site_bodyid] == 0)
+        self._uses_backdrop = fast  # anti-aliased edges blend with the sky
+        self._is_static = self._camera_and_lights_are_static()
+        self._static_geoms = np.flatnonzero(model.body_weldid[model.geom_bodyid] == 0)
+        self._static_sites = np.flatnonzero(model.body_weldid[model.site_bodyid] == 0)
         self._nearness = np.empty(size, np.float32)
         self._context.readDepthMap = self._mujoco.mjtDepthMap.mjDEPTH_ZEROFAR.value
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
-        """Forget the backdrop: an episode may have another one."""
+    def reset(self) -> None:
+        """Discard the backdrop: a new episode may have another one."""
         self._setting: bytes | None = None
         self._backdrop: Backdrop | None = None
         self.upload_terrain()
 
-    def look(self, data: Any) -> UInt8[np.ndarray, "H W 3"]:
+    def render(self, data: Any) -> UInt8[np.ndarray, "H W 3"]:
         """The image of the model in the state of `data`."""
         self._upload_background()
-        backdrop = self._kept_backdrop(data)
+        backdrop = self._current_backdrop(data)
         if backdrop is None:
-            return super().look(data)
+            return super().render(data)
         self._draw_without_sky(data, backdrop.others)
-        before = self._nearness >= backdrop.nearness
-        if backdrop.veil is not None and np.any(before & (self._nearness < backdrop.veil)):
-            return super().look(data)
-        image, before = backdrop.pixels.copy(), before[::-1]
-        for channel in range(3):  # one mask for all three at once takes twenty times as long
-            np.copyto(image[..., channel], self._pixels[::-1, :, channel], where=before)
+        in_front = self._nearness >= backdrop.nearness
+        if backdrop.translucent is not None and np.any(in_front & (self._nearness < backdrop.translucent)):
+            return super().render(data)
+        image, in_front = backdrop.pixels.copy(), in_front[::-1]
+        for channel in range(3):  # twenty times as fast as one mask for all channels
+            np.copyto(image[..., channel], self._pixels[::-1, :, channel], where=in_front)
         return image
 
-    def masks(self, data: Any) -> UInt8[np.ndarray, "H W"]:
-        """What each pixel shows: `BACKGROUND`, `FLOOR`, or `ROBOT`, which is all the rest."""
+    def segmentation(self, data: Any) -> UInt8[np.ndarray, "H W"]:
+        """The class of each pixel: `BACKGROUND`, `FLOOR`, or `ROBOT` for everything else."""
         with self._segmented():
             self._draw(data, self._pixels, None)
         labels = np.full(self._scene.ngeom + 1, ROBOT, np.uint8)
@@ -98,41 +99,42 @@ class View(Camera):
             self._uploaded = self._background.version
             self._setting = self._backdrop = None
 
-    def _kept_backdrop(self, data: Any) -> Backdrop | None:
-        """What may be put behind this frame: it is drawn when it was the same in the frame before."""
-        if not self._exact:
+    def _current_backdrop(self, data: Any) -> Backdrop | None:
+        """The backdrop of this frame; it is rendered at the second frame with the same setting."""
+        if not self._uses_backdrop:
             return None
         setting = self._setting_in(data)
         if setting != self._setting:
             self._setting, self._backdrop = setting, None
             return None
-        if self._backdrop is None and (self._rests or self._is_opaque()):
-            self._backdrop = self._drawn_backdrop(data)
+        if self._backdrop is None and (self._is_static or self._is_opaque()):
+            self._backdrop = self._render_backdrop(data)
         return self._backdrop
 
     def _setting_in(self, data: Any) -> bytes:
-        """All that the backdrop depends on."""
+        """Everything that the backdrop depends on."""
         direction = data.cam_xmat[self._number].tobytes()
-        if not self._rests:
+        if not self._is_static:
             return direction
-        places = data.cam_xpos[self._number], data.geom_xpos[self._fixed_geoms], data.site_xpos[self._fixed_sites]
-        return direction + b"".join(part.tobytes() for part in (*places, self._model.mat_rgba, self._model.geom_rgba))
+        positions = data.cam_xpos[self._number], data.geom_xpos[self._static_geoms], data.site_xpos[self._static_sites]
+        colours = self._model.mat_rgba, self._model.geom_rgba
+        return direction + b"".join(part.tobytes() for part in (*positions, *colours))
 
-    def _drawn_backdrop(self, data: Any) -> Backdrop | None:
-        """The sky alone; or with all that is fixed, unless something before it is translucent."""
+    def _render_backdrop(self, data: Any) -> Backdrop | None:
+        """The sky alone, or with all static geoms; None if a moving geom is translucent."""
         categories = self._mujoco.mjtCatBit
-        drawn = categories.mjCAT_STATIC.value if self._rests else 0
+        drawn = categories.mjCAT_STATIC.value if self._is_static else 0
         others = categories.mjCAT_ALL.value & ~drawn
-        veil = None
-        if self._rests:
-            with self._segmented():  # in which all is opaque
+        translucent = None
+        if self._is_static:
+            with self._segmented():  # which renders translucent geoms as opaque
                 self._draw_without_sky(data, drawn)
-            veil = self._nearness.copy()
+            translucent = self._nearness.copy()
             self._draw_without_sky(data, others)
             if not self._is_opaque():
                 return None
         self._draw(data, self._pixels, self._nearness, categories=drawn)
-        return Backdrop(self._pixels[::-1].copy(), self._nearness.copy(), veil, others)
+        return Backdrop(self._pixels[::-1].copy(), self._nearness.copy(), translucent, others)
 
     def _draw_without_sky(self, data: Any, categories: int) -> None:
         sky = self._mujoco.mjtRndFlag.mjRND_SKYBOX
@@ -141,10 +143,10 @@ class View(Camera):
         self._scene.flags[sky] = True
 
     def _is_opaque(self) -> bool:
-        """Whether nothing that was drawn last lets through what is behind it."""
+        """Whether all geoms of the last render are opaque."""
         return self._scene.nskin == 0 and all(shape.rgba[3] == 1 for shape in self._scene.geoms[: self._scene.ngeom])
 
-    def _camera_and_lights_rest(self) -> bool:
+    def _camera_and_lights_are_static(self) -> bool:
         mujoco, model = self._mujoco, self._model
         camera = model.cam_mode[self._number] == mujoco.mjtCamLight.mjCAMLIGHT_FIXED
         lights = (model.light_mode == mujoco.mjtCamLight.mjCAMLIGHT_FIXED).all()

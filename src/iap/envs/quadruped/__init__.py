@@ -1,1 +1,1 @@
-"""Legged robots on terrain made of boxes; the tasks know the seam in `simulator.py`, not who simulates."""
+"""Legged robots on terrain made of boxes; the tasks use the simulator interface in `simulation/protocol.py` only."""

@@ -1,4 +1,4 @@
-"""A camera of a MuJoCo model, drawn without a screen and as fast as a CPU can."""
+"""Off-screen rendering of a camera of a MuJoCo model, optimised for a CPU."""
 
 import atexit
 import contextlib
@@ -12,18 +12,18 @@ from jaxtyping import Float32, Int, UInt8
 
 from iap.envs.rendering.gl import RenderingError, choose_backend, explained
 
-SLICES, STACKS = 12, 6  # of round bodies; more are not seen at the size of a policy's image
-MOST_SHAPES = 10_000
+SLICES, STACKS = 12, 6  # of round bodies; more make no difference at the size of a policy's image
+MAX_GEOMS = 10_000
 
 _open_cameras: weakref.WeakSet["Camera"] = weakref.WeakSet()
 
 
 class Camera:
-    """Images of one camera of a model, without reflections and mostly without shadows, which cost more than the rest.
+    """Images of one camera of a model, without reflections and by default without shadows, which take most of the time.
 
-    Each camera has its own OpenGL context, and several may be open in a process. MuJoCo draws into and frees from
-    whichever context is current, so every use here makes its own current first: otherwise closing one camera deletes
-    the textures of another, whose images are wrong from then on without any error.
+    Each camera has its own OpenGL context, and a process may have several cameras. MuJoCo renders into, and frees
+    resources of, the current context. Every method therefore makes its own context current first: otherwise closing one
+    camera deletes the textures of another one, whose images are then wrong without an error.
     """
 
     _gl: Any = None
@@ -42,22 +42,22 @@ class Camera:
         """Camera `number` of the model, at `size` = (height, width).
 
         Args:
-            model: the `mujoco.MjModel`, in which nothing that is simulated gets changed.
+            model: the `mujoco.MjModel`, whose physics is not changed.
             size: of the images, in pixels.
-            number: which of the model's cameras.
-            fast: leave out what smooths edges and round bodies.
-            shadows: draw them.
-            groups: of shapes to be drawn; those that MuJoCo draws by default if not given.
+            number: of the camera in the model.
+            fast: no anti-aliasing, and fewer polygons for round bodies.
+            shadows: whether to render shadows.
+            groups: the geom groups to render; MuJoCo's default groups if not given.
         """
         self._mujoco = mujoco = load_mujoco()
         with explained():
             self._gl = mujoco.GLContext(size[1], size[0])
             self._gl.make_current()
-            with _drawing_options(model, size, fast):
+            with _render_options(model, size, fast):
                 self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50.value)
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._context)
         self._model = model
-        self._scene = mujoco.MjvScene(model, maxgeom=MOST_SHAPES)
+        self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
         self._view = mujoco.MjvCamera()
@@ -69,26 +69,26 @@ class Camera:
         self._pixels = np.empty((*size, 3), np.uint8)
         _open_cameras.add(self)
         atexit.unregister(_close_all)
-        atexit.register(_close_all)  # again, so that it comes before OpenGL's own end
+        atexit.register(_close_all)  # registered again, so that it runs before OpenGL's own exit handler
 
-    def look(self, data: Any) -> UInt8[np.ndarray, "H W 3"]:
+    def render(self, data: Any) -> UInt8[np.ndarray, "H W 3"]:
         """The image of the model in the state of `data`."""
         self._draw(data, self._pixels, None)
         return self._pixels[::-1].copy()  # OpenGL counts rows from the bottom
 
     def depth(self, data: Any) -> Float32[np.ndarray, "H W"]:
-        """How far away each pixel's surface is along the camera's axis; what is not there is at the far plane."""
+        """The distance of each pixel's surface along the camera's axis; the far plane where there is no surface."""
         nearness = np.empty(self._pixels.shape[:2], np.float32)
         self._context.readDepthMap = self._mujoco.mjtDepthMap.mjDEPTH_ZEROFAR.value
-        with self._segmented():  # without smoothing, which would make surfaces between near and far ones
+        with self._segmented():  # without anti-aliasing, which would interpolate between near and far surfaces
             self._draw(data, None, nearness)
-        reach = self._model.stat.extent
-        near, far = self._model.vis.map.znear * reach, self._model.vis.map.zfar * reach
+        extent = self._model.stat.extent
+        near, far = self._model.vis.map.znear * extent, self._model.vis.map.zfar * extent
         shares = nearness[::-1].astype(np.float64)
         return (near * far / (near + shares * (far - near))).astype(np.float32)
 
-    def shapes(self, data: Any) -> Int[np.ndarray, "H W"]:
-        """The number of the geom that each pixel shows, or -1."""
+    def geoms(self, data: Any) -> Int[np.ndarray, "H W"]:
+        """The number of the geom at each pixel, or -1."""
         with self._segmented():
             self._draw(data, self._pixels, None)
         numbers = self._pixels[::-1].astype(np.int64) @ [1, 1 << 8, 1 << 16]
@@ -99,13 +99,13 @@ class Camera:
         return geom_of[numbers]
 
     def upload_terrain(self) -> None:
-        """Take over the model's height fields, which OpenGL holds a copy of."""
+        """Copy the model's height fields to OpenGL."""
         self._make_current()
         for i in range(self._model.nhfield):
             self._mujoco.mjr_uploadHField(self._model, self._context, i)
 
     def close(self) -> None:
-        """Free what OpenGL holds; closing twice does nothing."""
+        """Free the resources of OpenGL; closing twice does nothing."""
         if self._gl is None:
             return
         self._make_current()
@@ -124,12 +124,12 @@ class Camera:
         mujoco.mjv_updateScene(self._model, data, self._options, None, self._view, drawn, self._scene)
         mujoco.mjr_render(self._frame, self._scene, self._context)
         mujoco.mjr_readPixels(pixels, depth, self._frame, self._context)
-        if problem := mujoco.mjr_getError():  # it would be the last image once more
-            raise RenderingError(f"OpenGL failed to draw (error {problem:#x})")
+        if problem := mujoco.mjr_getError():  # otherwise the last image would be returned again
+            raise RenderingError(f"OpenGL failed to render (error {problem:#x})")
 
     @contextlib.contextmanager
     def _segmented(self) -> Iterator[None]:
-        """Paint each shape in a colour that is its number."""
+        """Render the number of each geom as its colour."""
         flags = self._mujoco.mjtRndFlag
         before = self._scene.flags.copy()
         self._scene.flags[flags.mjRND_SEGMENT] = self._scene.flags[flags.mjRND_IDCOLOR] = True
@@ -148,7 +148,7 @@ class Camera:
 
 
 def load_mujoco() -> Any:
-    """The simulator, told to draw without a screen; what it is written in hides its names from type checkers."""
+    """MuJoCo's module, configured for off-screen rendering; its names are invisible to type checkers."""
     choose_backend()
     with explained():
         import mujoco
@@ -164,8 +164,8 @@ def _close_all() -> None:
 
 
 @contextlib.contextmanager
-def _drawing_options(model: Any, size: tuple[int, int], fast: bool) -> Iterator[None]:
-    """The model's options for drawing, which OpenGL reads once, when a context is made."""
+def _render_options(model: Any, size: tuple[int, int], fast: bool) -> Iterator[None]:
+    """Set the model's render options, which are read once when a context is made."""
     buffer, quality = model.vis.global_, model.vis.quality
     before = (buffer.offheight, buffer.offwidth, quality.offsamples, quality.numslices, quality.numstacks)
     buffer.offheight, buffer.offwidth = size

@@ -1,4 +1,4 @@
-"""OpenGL without a screen: which backend the simulator draws with, and what to do when there is none."""
+"""The OpenGL backend for off-screen rendering, and errors that say how to install one."""
 
 import contextlib
 import os
@@ -10,26 +10,26 @@ INSTALL_OSMESA = "sudo apt-get install -y libosmesa6"
 
 
 class RenderingError(RuntimeError):
-    """The simulator cannot draw, because OpenGL is missing or does not work."""
+    """The simulator cannot render, because OpenGL is missing or does not work."""
 
 
 def choose_backend() -> None:
-    """Draw off screen where there is no screen, unless the user has chosen; MuJoCo reads this when it is imported."""
+    """Choose EGL if there is no display, unless the user set MUJOCO_GL. MuJoCo reads it when it is imported."""
     has_screen = sys.platform != "linux" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
     if not has_screen and os.environ.setdefault("MUJOCO_GL", "egl") == "glfw":
-        # MuJoCo would end the whole process at the second try
+        # MuJoCo would abort the process at the second attempt
         raise RenderingError("MUJOCO_GL is glfw, which needs a display, and there is none: set MUJOCO_GL=egl")
-    os.environ.setdefault("LP_NUM_THREADS", "0")  # Mesa's threads cost more than they save on small images
+    os.environ.setdefault("LP_NUM_THREADS", "0")  # for small images Mesa's threads only add overhead
 
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Turn whatever a missing or broken OpenGL raises into one error that says what to install."""
+    """Turn the errors of a missing or broken OpenGL into one error that says what to install."""
     try:
         yield
     except ModuleNotFoundError:
         raise
-    except Exception as error:  # PyOpenGL, dm_control and MuJoCo each fail in a way of their own
+    except Exception as error:  # PyOpenGL, dm_control and MuJoCo raise different errors
         backend = os.environ.get("MUJOCO_GL", "not set")
         install = INSTALL_OSMESA if backend == "osmesa" else INSTALL
         raise RenderingError(

@@ -1,4 +1,4 @@
-"""Another picture, or a film, in place of the sky."""
+"""An image or a video in place of the sky."""
 
 from collections.abc import Sequence, Sized
 from typing import Any, NamedTuple
@@ -8,13 +8,13 @@ import numpy as np
 from iap.envs.control_suite.distractions.sources import Video
 from iap.envs.rendering.camera import load_mujoco
 
-GROUND_ALPHA = {"reacher": 0.0, "walker": 1.0, "cheetah": 1.0}  # of the floor, behind which the sky is seen
-GROUND_ALPHA_ELSEWHERE = 0.3
+GROUND_ALPHA = {"reacher": 0.0, "walker": 1.0, "cheetah": 1.0}  # opacity of the floor, through which the sky shows
+DEFAULT_GROUND_ALPHA = 0.3
 GROUND_MATERIAL = "grid"
 
 
 class Moment(NamedTuple):
-    """Which frame of which video is shown, and the direction in which it plays, ±1."""
+    """The current frame of a video, and the direction in which it plays, ±1."""
 
     video: int
     frame: int
@@ -22,28 +22,33 @@ class Moment(NamedTuple):
 
 
 def ground_alpha(domain: str) -> float:
-    """How opaque the floor is when the background matters."""
-    return GROUND_ALPHA.get(domain, GROUND_ALPHA_ELSEWHERE)
+    """The opacity of the floor if there is a background."""
+    return GROUND_ALPHA.get(domain, DEFAULT_GROUND_ALPHA)
 
 
 def draw_moment(videos: Sequence[Sized], rng: np.random.Generator) -> Moment:
-    """Any frame of any video, to show or to play from."""
+    """A random frame of a random video, and a random direction."""
     video = int(rng.integers(len(videos)))
     return Moment(video, int(rng.integers(len(videos[video]))), int(rng.choice([-1, 1])))
 
 
 def play(moment: Moment, length: int) -> Moment:
-    """The next frame, turning round at both ends."""
+    """The next frame; the direction is reversed at both ends."""
     if not 0 <= moment.frame + moment.direction < length:
         moment = moment._replace(direction=-moment.direction)
     return moment._replace(frame=min(max(moment.frame + moment.direction, 0), length - 1))
 
 
 class BackgroundDistraction:
-    """The sky of a model, the same picture on each of its six sides."""
+    """The sky texture of a model, with the same image on each of its six sides.
+
+    Attributes:
+        texture: its number in the model.
+        version: incremented with each new image; cameras upload the texture when it changes.
+    """
 
     def __init__(self, model: Any, domain: str, videos: Sequence[Video], side: int, dynamic: bool) -> None:
-        """The sky of `model`, from `videos` whose frames have `side`² pixels."""
+        """The sky of `model`, with images from `videos`, whose frames have `side`² pixels."""
         mujoco = load_mujoco()
         skies = np.flatnonzero(model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX)
         if not skies.size:
@@ -56,22 +61,22 @@ class BackgroundDistraction:
         if ground >= 0:
             model.mat_rgba[ground, 3] = ground_alpha(domain)
         self._videos, self._dynamic = videos, dynamic
-        self._shown: tuple[int, int] | None = None
+        self._applied: tuple[int, int] | None = None
         self.version = 0
 
-    def begin(self, rng: np.random.Generator) -> None:
-        """Choose the picture of an episode, or where its film begins."""
+    def reset(self, rng: np.random.Generator) -> None:
+        """Draw the video and the first frame of an episode."""
         self._moment = draw_moment(self._videos, rng)
 
     def advance(self) -> None:
-        """Let a step of the task pass."""
+        """Advance by one step of the task."""
         if self._dynamic:
             self._moment = play(self._moment, len(self._videos[self._moment.video]))
 
-    def show(self, _data: Any) -> None:
-        """Write the picture into the model, if it is another one; a camera that sees a new `version` uploads it."""
+    def apply(self, _data: Any) -> None:
+        """Write the current frame into the model, if it is not there already."""
         video, frame, _ = self._moment
-        if self._shown != (video, frame):
+        if self._applied != (video, frame):
             self._pixels[:] = self._videos[video].frame(frame)[:, ::-1]  # the sky is seen from inside
-            self._shown = (video, frame)
+            self._applied = (video, frame)
             self.version += 1

@@ -1,11 +1,13 @@
-"""What changes the look of a task from episode to episode, or within it, and never its motion."""
+"""All distractions of a task: they change its appearance per episode or per step, and never its motion."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from iap._validation import require_count
 from iap.envs.control_suite.distractions.background import BackgroundDistraction
 from iap.envs.control_suite.distractions.camera_pose import CameraDistraction
 from iap.envs.control_suite.distractions.colour import ColourDistraction
@@ -13,63 +15,82 @@ from iap.envs.control_suite.distractions.sources import Split, find_videos
 
 KINDS = ("background", "camera", "colour")
 SCALES = {"easy": 0.1, "medium": 0.2, "hard": 0.3}
-VIDEOS = {0.1: 4, 0.2: 8}  # up to these scales; above, all there are
-SIDE, SMALL_SIDE = 512, 256  # of the sky's six faces: writing them takes about 10 ms and 2 ms
+VIDEOS = {0.1: 4, 0.2: 8}  # number of training videos up to these scales; all above them
+SIDE, SMALL_SIDE = 512, 256  # pixels of the sky's six faces: writing them takes about 10 ms and 2 ms
 SMALL_IMAGE = 128
 
-Part = BackgroundDistraction | CameraDistraction | ColourDistraction
+Distraction = BackgroundDistraction | CameraDistraction | ColourDistraction
+
+
+@dataclass(frozen=True)
+class DistractionOptions:
+    """The options of `SuiteTask` that concern distractions, with the same names and meanings."""
+
+    distractions: str | Sequence[str] = KINDS
+    difficulty: str | float | None = None
+    dynamic: bool = False
+    backgrounds: str = "procedural"
+    videos: int | Literal["all"] | None = None
+    split: Split = "train"
+
+    @property
+    def scale(self) -> float:
+        """The scale of the difficulty; 0 without distractions."""
+        return 0.0 if self.difficulty is None else scale_of(self.difficulty)
+
+    @property
+    def video_count(self) -> int | None:
+        """The number of training videos; None is all of them."""
+        if self.videos is None:
+            return video_count(self.scale)
+        if self.videos == "all":
+            return None
+        if isinstance(self.videos, str):
+            raise ValueError(f'videos must be a number, "all" or None, not {self.videos!r}')
+        return require_count("videos", self.videos)
 
 
 class Distractions:
-    """Some of background, camera and colour; each has a random stream of its own."""
+    """Some of background, camera and colour; each has its own random stream."""
 
-    def __init__(self, parts: dict[str, Part]) -> None:
+    def __init__(self, parts: dict[str, Distraction]) -> None:
         self._parts = parts
 
     @property
     def background(self) -> BackgroundDistraction | None:
-        """What is in place of the sky."""
+        """The replacement of the sky, if there is one."""
         part = self._parts.get("background")
         return part if isinstance(part, BackgroundDistraction) else None
 
-    def begin(self, visual_seed: int) -> None:
-        """Choose the look of an episode, which depends on the seed and nothing else."""
+    def reset(self, visual_seed: int) -> None:
+        """Draw the appearance of an episode, which depends on the seed only."""
         for kind, part in self._parts.items():
-            part.begin(np.random.default_rng([visual_seed, KINDS.index(kind)]))
+            part.reset(np.random.default_rng([visual_seed, KINDS.index(kind)]))
 
     def advance(self) -> None:
-        """Let a step of the task pass."""
+        """Advance by one step of the task."""
         for part in self._parts.values():
             part.advance()
 
-    def show(self, data: Any) -> None:
-        """Put the look into the model and the simulator's state, for a camera to see."""
+    def apply(self, data: Any) -> None:
+        """Write the appearance into the model and the simulator's state, before a camera renders them."""
         for part in self._parts.values():
-            part.show(data)
+            part.apply(data)
 
 
-def distractions_of(
-    model: Any,
-    domain: str,
-    camera: int,
-    size: tuple[int, int],
-    *,
-    kinds: str | Sequence[str],
-    difficulty: str | float | None,
-    dynamic: bool,
-    backgrounds: str,
-    split: Split,
+def make_distractions(
+    model: Any, domain: str, camera: int, size: tuple[int, int], options: DistractionOptions
 ) -> Distractions:
-    """The distractions of a model that was just loaded, seen through `camera` at `size`; the rest as `SuiteTask`'s."""
-    chosen = require_kinds(kinds)
-    scale = 0.0 if difficulty is None else scale_of(difficulty)
-    parts: dict[str, Part] = {}
+    """The distractions of a model that was just loaded, for images of `camera` at `size`."""
+    chosen, scale, dynamic = require_kinds(options.distractions), options.scale, options.dynamic
+    videos = options.video_count
+    parts: dict[str, Distraction] = {}
     if not scale:
         return Distractions(parts)
     if "background" in chosen:
         side = SMALL_SIDE if dynamic or max(size) <= SMALL_IMAGE else SIDE
-        videos = find_videos(backgrounds, split, video_count(scale), side)
-        parts["background"] = BackgroundDistraction(model, domain, videos, side, dynamic)
+        found = find_videos(options.backgrounds, options.split, videos, side)
+        parts["background"] = BackgroundDistraction(model, domain, found, side, dynamic)
     if "camera" in chosen:
         parts["camera"] = CameraDistraction(model, camera, scale, dynamic)
     if "colour" in chosen:
@@ -78,7 +99,7 @@ def distractions_of(
 
 
 def scale_of(difficulty: str | float) -> float:
-    """The scale of a difficulty, which is one itself if it is a number."""
+    """The scale of a difficulty: that of its name, or the number itself."""
     if isinstance(difficulty, str):
         if difficulty not in SCALES:
             raise ValueError(f"difficulty must be {', '.join(SCALES)} or a number in 0..1, not {difficulty!r}")
@@ -91,7 +112,7 @@ def scale_of(difficulty: str | float) -> float:
 
 
 def video_count(scale: float) -> int | None:
-    """How many of the training videos a scale has; None is all of them."""
+    """The default number of training videos at a scale; None is all of them."""
     return next((count for most, count in VIDEOS.items() if scale <= most), None)
 
 

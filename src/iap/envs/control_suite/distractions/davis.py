@@ -1,4 +1,4 @@
-"""The videos of DAVIS-2017 by name, in the standard order."""
+"""The names of the videos of DAVIS-2017, in the standard order."""
 
 _TRAINING = """
     bear bmx-bumps boat boxing-fisheye breakdance-flare bus car-turn cat-girl classic-car color-run crossing dance-jump
@@ -17,4 +17,4 @@ _VALIDATION = """
 
 TRAINING, VALIDATION = tuple(_TRAINING.split()), tuple(_VALIDATION.split())
 
-FRAMES = ("JPEGImages/480p", "JPEGImages/Full-Resolution")  # where the videos are below the folder that is unpacked
+FRAMES = ("JPEGImages/480p", "JPEGImages/Full-Resolution")  # folders of the unpacked archive that contain the videos

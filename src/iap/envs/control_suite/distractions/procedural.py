@@ -1,6 +1,6 @@
-"""Backgrounds that are computed: textures with the spectrum of natural images, shapes, and motion.
+"""Procedural backgrounds: textures with the spectrum of natural images, moving shapes in front of them.
 
-Every number is a video of its own, always the same. Training and held-out videos share no number.
+Each number is one video, which is always the same. Training and held-out videos have different numbers.
 """
 
 import math
@@ -17,14 +17,14 @@ TRAINING_VIDEOS = range(60)
 HELD_OUT_VIDEOS = range(1000, 1030)
 FRAMES = 48
 TEXTURE_SIDE = 256
-MOST_SHAPES = 7
-SCENES_KEPT = 90
+MAX_SHAPES = 7
+CACHED_SCENES = 90
 
 Field = Float[np.ndarray, "side side"]
 
 
 class Shape(NamedTuple):
-    """An ellipse or a polygon that drifts and turns; lengths in sides of the picture, per frame where they move."""
+    """An ellipse or a polygon that moves and turns; lengths are in image sides, speeds per frame."""
 
     centre: np.ndarray
     velocity: np.ndarray
@@ -36,7 +36,7 @@ class Shape(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What a video is made of: a texture that passes by, and shapes before it, which have a grain."""
+    """The content of a video: a texture that moves by `pan` per frame, and shapes with a grain in front of it."""
 
     texture: Picture
     grain: Field
@@ -54,26 +54,26 @@ class ProceduralVideo:
         return FRAMES
 
     def frame(self, index: int) -> Picture:
-        """One of its frames."""
+        """One frame."""
         return PICTURES.get(
             ("procedural", self._number, index, self._side), lambda: _draw(self._number, index, self._side)
         )
 
 
-@lru_cache(SCENES_KEPT)
+@lru_cache(CACHED_SCENES)
 def _scene(number: int) -> Scene:
     rng = np.random.default_rng([20210208, number])
     palette = _palette(rng)
-    blend, other = (_spread(_natural_field(rng, rng.uniform(1.4, 2.2))) for _ in range(2))
+    blend, other = (_sigmoid(_natural_field(rng, rng.uniform(1.4, 2.2))) for _ in range(2))
     texture = _mixed(_mixed(palette[0], palette[1], blend), _mixed(palette[2], palette[3], blend), other)
     grain = _natural_field(rng, rng.uniform(0.7, 1.2))
     pan = rng.uniform(0.002, 0.012) * _direction(rng)
-    shapes = tuple(_shape(rng, palette) for _ in range(rng.integers(2, MOST_SHAPES + 1)))
+    shapes = tuple(_shape(rng, palette) for _ in range(rng.integers(2, MAX_SHAPES + 1)))
     return Scene(_as_bytes(texture + 0.06 * grain[..., None]), grain, pan, shapes)
 
 
 def _natural_field(rng: np.random.Generator, slope: float) -> Field:
-    """Noise whose amplitude falls with frequency^slope, periodic, of mean 0 and variance 1."""
+    """Periodic noise with an amplitude proportional to frequency^−slope, of mean 0 and variance 1."""
     frequencies = np.fft.fftfreq(TEXTURE_SIDE)
     radius = np.hypot(frequencies[:, None], np.fft.rfftfreq(TEXTURE_SIDE)[None])
     radius[0, 0] = np.inf
@@ -82,7 +82,7 @@ def _natural_field(rng: np.random.Generator, slope: float) -> Field:
     return (field / field.std()).astype(np.float32)
 
 
-def _spread(field: Field) -> Field:
+def _sigmoid(field: Field) -> Field:
     return 1 / (1 + np.exp(-2 * field))
 
 
@@ -91,7 +91,7 @@ def _mixed(first: np.ndarray, second: np.ndarray, share: Field) -> np.ndarray:
 
 
 def _palette(rng: np.random.Generator) -> Float[np.ndarray, "4 3"]:
-    """Four colours, mostly muted, as in a landscape: of two hues, dark and light."""
+    """Four colours of low saturation: a dark and a light one of each of two hues."""
     hues = rng.uniform() + np.array([0.0, 0.0, 1.0, 1.0]) * rng.uniform(0.1, 0.5)
     saturation, value = rng.uniform(0.15, 0.7, 4), np.array([0.15, 0.6, 0.35, 0.9]) + rng.uniform(-0.1, 0.1, 4)
     wheel = np.clip(np.abs((hues[:, None] * 6 + [0, 4, 2]) % 6 - 3) - 1, 0, 1)
@@ -127,7 +127,7 @@ def _draw(number: int, index: int, side: int) -> Picture:
 
 
 def _paint(canvas: np.ndarray, shape: Shape, index: int, grain: Field) -> None:
-    """Draw a shape with soft edges, lighter on one side, over the canvas; what leaves it comes in again opposite."""
+    """Paint a shape with soft edges and a brightness gradient; the canvas is periodic."""
     side, reach = len(canvas), shape.radii.max()
     centre = (shape.centre + index * shape.velocity) % 1
     rows, columns = (np.arange(math.floor((c - reach) * side), math.ceil((c + reach) * side)) for c in centre)

@@ -1,4 +1,4 @@
-"""When a walk over uneven terrain counts as a fall."""
+"""When an episode on uneven terrain ends with a fall."""
 
 import math
 from collections.abc import Sequence
@@ -6,45 +6,61 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from iap.envs.quadruped.footsteps.walking_kernels import TIPPED_OVER, WITHIN
-from iap.envs.quadruped.obstacle_course.course import require_number
+from iap._compile import compiled
+from iap._validation import require_number
+from iap.locomotion.walker_kernels import roll_pitch_of
 
-Bumps = Literal["any", "body", "none"]
+Contacts = Literal["any", "body", "none"]
+WITHIN, TIPPED_OVER, TOO_LOW = range(3)  # results of `exceeded_limit`
 
 
 @dataclass(frozen=True)
 class FallLimits:
-    """At which an episode ends.
+    """The limits at which an episode ends.
 
     Attributes:
-        most_roll_rad: of the body.
-        most_pitch_rad: of the body.
-        least_height_m: of the body above its feet.
-        bumps: "any" part but a foot that touches the ground, the "body" (any part but feet and shins), or "none".
+        max_roll_rad: of the body.
+        max_pitch_rad: of the body.
+        min_height_m: of the body above its feet.
+        contacts: parts whose contact with the ground ends the episode: "any" part except feet, the "body" (any part
+            except feet and shins), or "none".
     """
 
-    most_roll_rad: float
-    most_pitch_rad: float
-    least_height_m: float
-    bumps: Bumps
+    max_roll_rad: float
+    max_pitch_rad: float
+    min_height_m: float
+    contacts: Contacts
 
     def __post_init__(self) -> None:
-        require_number("most_roll_rad", self.most_roll_rad, 0, math.pi)
-        require_number("most_pitch_rad", self.most_pitch_rad, 0, math.pi)
-        require_number("least_height_m", self.least_height_m, 0, 1)
-        if self.bumps not in get_args(Bumps):
-            raise ValueError(f"ends_at_bumps must be one of {', '.join(get_args(Bumps))}, not {self.bumps!r}")
+        require_number("max_roll_rad", self.max_roll_rad, 0, math.pi)
+        require_number("max_pitch_rad", self.max_pitch_rad, 0, math.pi)
+        require_number("min_height_m", self.min_height_m, 0, 1)
+        if self.contacts not in get_args(Contacts):
+            raise ValueError(
+                f"terminate_on_contact must be one of {', '.join(get_args(Contacts))}, not {self.contacts!r}"
+            )
 
     @cached_property
     def numbers(self) -> tuple[float, float, float]:
-        """What compiled loops take."""
-        return self.most_roll_rad, self.most_pitch_rad, self.least_height_m
+        """The limits for compiled functions."""
+        return self.max_roll_rad, self.max_pitch_rad, self.min_height_m
 
-    def why_ended(self, passed: int, bumped: Sequence[str]) -> str | None:
-        """Why a body has fallen that has passed this one of `walking_loops`' limits, with these parts on the ground."""
-        if passed != WITHIN:
-            return "tipped over" if passed == TIPPED_OVER else "sunk down"
-        if not bumped or self.bumps == "none":
+    def reason(self, exceeded: int, contacts: Sequence[str]) -> str | None:
+        """Why the episode ends, given the result of `exceeded_limit` and the parts in contact; None if it goes on."""
+        if exceeded != WITHIN:
+            return "tipped over" if exceeded == TIPPED_OVER else "too low"
+        if not contacts or self.contacts == "none":
             return None
-        counted = self.bumps == "any" or any(not part.endswith("lower_leg") for part in bumped)
-        return "bumped" if counted else None
+        counts = self.contacts == "any" or any(not part.endswith("lower_leg") for part in contacts)
+        return "body contact" if counts else None
+
+
+@compiled
+def exceeded_limit(position, rotation, footholds, limits):
+    """Which limit a body with these footholds exceeds."""
+    max_roll, max_pitch, min_height = limits
+    roll, pitch = roll_pitch_of(rotation)
+    if not (abs(roll) <= max_roll and abs(pitch) <= max_pitch):
+        return TIPPED_OVER
+    feet = (footholds[0, 2] + footholds[1, 2] + footholds[2, 2] + footholds[3, 2]) / 4
+    return WITHIN if position[2] - feet > min_height else TOO_LOW

@@ -1,6 +1,6 @@
-"""Terrains on which feet must be placed with care: step-stones, a grid of small stones, and stairs.
+"""Uneven terrains: step-stones, a grid of small stones, and stairs.
 
-All begin with a platform under the robot, at height zero, and lie above a floor half a metre below.
+All start with a platform below the robot, at height zero, and are above a floor at −0.5 m.
 """
 
 import math
@@ -17,7 +17,7 @@ KINDS: tuple[Kind, ...] = ("step-stones", "stone-grid", "stairs")
 
 FLOOR_M = -0.5
 PLATFORM_BACK_M, PLATFORM_LENGTH_M, PLATFORM_WIDTH_M = -0.45, (0.75, 1.0), 1.0
-REACH_M = 5.0  # how far a terrain goes on at least, farther than anyone walks in an episode
+LENGTH_M = 5.0  # smallest length of a terrain, longer than a robot walks in an episode
 
 STONE_WIDTH_M, STONE_LENGTH_M, STONE_GAP_M = 0.5, (0.5, 0.8), (0.1, 0.2)
 GRID_STONE_M, GRID_GAP_M, GRID_YAW_RAD, GRID_COLUMNS = 0.15, (0.13, 0.17), 0.1, 6
@@ -31,7 +31,7 @@ class Terrain:
     """Boxes to walk on, the floor last.
 
     Attributes:
-        kind: what it is called.
+        kind: its name.
         boxes: the platform, the stones or stairs, and the floor.
     """
 
@@ -39,7 +39,7 @@ class Terrain:
     boxes: tuple[Box, ...]
 
     def heights(self, points: Float[np.ndarray, "... 2"], margin_m: float = 0.0) -> Float[np.ndarray, "..."]:
-        """How high the ground is at each point, where edges reach inwards by the margin."""
+        """The height of the ground at each point, with all boxes smaller by the margin on every side."""
         heights = np.full(points.shape[:-1], -np.inf)
         low, high = points.reshape(-1, 2).min(axis=0).tolist(), points.reshape(-1, 2).max(axis=0).tolist()
         for box in self.boxes:
@@ -47,9 +47,9 @@ class Terrain:
             if any(box.centre_m[i] + radius < low[i] or box.centre_m[i] - radius > high[i] for i in range(2)):
                 continue
             sin, cos = np.sin(box.yaw_rad), np.cos(box.yaw_rad)
-            away = points - np.array(box.centre_m[:2])
-            ahead = away[..., 0] * cos + away[..., 1] * sin
-            left = away[..., 1] * cos - away[..., 0] * sin
+            offset = points - np.array(box.centre_m[:2])
+            ahead = offset[..., 0] * cos + offset[..., 1] * sin
+            left = offset[..., 1] * cos - offset[..., 0] * sin
             half_length, half_width = box.size_m[0] / 2 - margin_m, box.size_m[1] / 2 - margin_m
             inside = (np.abs(ahead) <= half_length) & (np.abs(left) <= half_width)
             top = box.centre_m[2] + box.size_m[2] / 2
@@ -57,8 +57,8 @@ class Terrain:
         return heights
 
     def mirrored(self) -> "Terrain":
-        """With left and right exchanged."""
-        boxes = [replace(box, centre_m=_across(box.centre_m), yaw_rad=-box.yaw_rad) for box in self.boxes]
+        """The terrain with left and right exchanged."""
+        boxes = [replace(box, centre_m=_mirrored_point(box.centre_m), yaw_rad=-box.yaw_rad) for box in self.boxes]
         return Terrain(self.kind, tuple(boxes))
 
 
@@ -67,7 +67,7 @@ def draw_terrain(kind: Kind, rng: np.random.Generator) -> Terrain:
     front_m = PLATFORM_BACK_M + rng.uniform(*PLATFORM_LENGTH_M)
     platform = _pillar((PLATFORM_BACK_M, front_m), (-PLATFORM_WIDTH_M / 2, PLATFORM_WIDTH_M / 2), 0.0, STONE)
     draw = {"step-stones": _step_stones, "stone-grid": _stone_grid, "stairs": _stairs}[kind]
-    floor = Box("floor", (REACH_M / 2, 0.0, FLOOR_M - 0.5), (REACH_M + 8.0, 10.0, 1.0), colour=GROUND)
+    floor = Box("floor", (LENGTH_M / 2, 0.0, FLOOR_M - 0.5), (LENGTH_M + 8.0, 10.0, 1.0), colour=GROUND)
     return Terrain(kind, (platform, *draw(front_m, rng), floor))
 
 
@@ -76,11 +76,11 @@ def flat_terrain() -> Terrain:
     return Terrain("step-stones", (_pillar((-5.0, 20.0), (-5.0, 5.0), 0.0, STONE),))
 
 
-def most_boxes(kind: Kind) -> int:
-    """How many boxes a terrain of this kind may have."""
+def max_boxes(kind: Kind) -> int:
+    """The largest number of boxes of a terrain of this kind."""
     rows = {
-        "step-stones": REACH_M / (STONE_LENGTH_M[0] + STONE_GAP_M[0]),
-        "stone-grid": GRID_COLUMNS * (REACH_M / (GRID_STONE_M + GRID_GAP_M[0]) + 1),
+        "step-stones": LENGTH_M / (STONE_LENGTH_M[0] + STONE_GAP_M[0]),
+        "stone-grid": GRID_COLUMNS * (LENGTH_M / (GRID_STONE_M + GRID_GAP_M[0]) + 1),
         "stairs": STAIRS + 1,
     }
     return int(rows[kind]) + 3
@@ -88,7 +88,7 @@ def most_boxes(kind: Kind) -> int:
 
 def _step_stones(front_m: float, rng: np.random.Generator) -> list[Box]:
     stones: list[Box] = []
-    while front_m < REACH_M:
+    while front_m < LENGTH_M:
         back_m = front_m + rng.uniform(*STONE_GAP_M)
         front_m = back_m + rng.uniform(*STONE_LENGTH_M)
         colour = STONE if len(stones) % 2 else OTHER_STONE
@@ -97,17 +97,17 @@ def _step_stones(front_m: float, rng: np.random.Generator) -> list[Box]:
 
 
 def _stone_grid(front_m: float, rng: np.random.Generator) -> list[Box]:
-    """Rows and columns at uneven distances, turned about the middle of the platform's front as a whole."""
+    """Rows and columns at random distances, rotated as a whole about the middle of the platform's front."""
     yaw = rng.uniform(-GRID_YAW_RAD, GRID_YAW_RAD)
-    turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
-    rows = int(REACH_M / (GRID_STONE_M + GRID_GAP_M[0]))
-    ahead = np.cumsum(GRID_STONE_M + rng.uniform(*GRID_GAP_M, rows)) - GRID_STONE_M / 2
-    aside = np.cumsum(GRID_STONE_M + rng.uniform(*GRID_GAP_M, GRID_COLUMNS))
-    aside -= (aside[GRID_COLUMNS // 2 - 1] + aside[GRID_COLUMNS // 2]) / 2  # the robot starts between two columns
+    rotation = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
+    rows = int(LENGTH_M / (GRID_STONE_M + GRID_GAP_M[0]))
+    xs = np.cumsum(GRID_STONE_M + rng.uniform(*GRID_GAP_M, rows)) - GRID_STONE_M / 2
+    ys = np.cumsum(GRID_STONE_M + rng.uniform(*GRID_GAP_M, GRID_COLUMNS))
+    ys -= (ys[GRID_COLUMNS // 2 - 1] + ys[GRID_COLUMNS // 2]) / 2  # the robot starts between two columns
     stones: list[Box] = []
-    for i, x in enumerate(ahead):
-        for j, y in enumerate(aside):
-            centre = turn @ (x, y) + (front_m, 0.0)
+    for i, x in enumerate(xs):
+        for j, y in enumerate(ys):
+            centre = rotation @ (x, y) + (front_m, 0.0)
             size = (GRID_STONE_M, GRID_STONE_M, -FLOOR_M)
             colour = STONE if (i + j) % 2 else OTHER_STONE
             stones.append(Box("floor", (centre[0], centre[1], FLOOR_M / 2), size, yaw, colour))
@@ -126,11 +126,11 @@ def _stairs(front_m: float, rng: np.random.Generator) -> list[Box]:
 
 
 def _pillar(x_m: tuple[float, float], y_m: tuple[float, float], top_m: float, colour: Colour) -> Box:
-    """A box that stands on the floor."""
+    """A box from the floor up to `top_m`."""
     centre = ((x_m[0] + x_m[1]) / 2, (y_m[0] + y_m[1]) / 2, (top_m + FLOOR_M) / 2)
     return Box("floor", centre, (x_m[1] - x_m[0], y_m[1] - y_m[0], top_m - FLOOR_M), colour=colour)
 
 
-def _across(place_m: tuple[float, float, float]) -> tuple[float, float, float]:
+def _mirrored_point(place_m: tuple[float, float, float]) -> tuple[float, float, float]:
     x, y, z = place_m
     return x, -y, z

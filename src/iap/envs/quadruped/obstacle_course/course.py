@@ -1,24 +1,24 @@
-"""The obstacle course: a platform with walls across it, each open at one side, and where the robot starts."""
+"""Obstacle courses: a platform with walls across it, each with a gap at one side, and the start of the robot."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from iap.attention.arrays import require_count
+from iap._validation import require_count, require_number
 from iap.envs.quadruped.simulation.protocol import Box, Colour
 
 FIRST_WALL_M = 2.0
-RUN_UP_M, RUN_OUT_M = 1.5, 3.5  # of the platform, behind the start and behind the last wall
-SHORTEST_PLATFORM_M = 18.0  # that nobody reaches the end of in ten seconds
+RUN_UP_M, RUN_OUT_M = 1.5, 3.5  # length of the platform behind the start and behind the last wall
+SHORTEST_PLATFORM_M = 18.0  # longer than a robot walks in ten seconds
 PLATFORM_THICKNESS_M = 0.4
 WALL_HEIGHT_M, WALL_THICKNESS_M = 0.7, 0.16
-FLOOR_FRICTION = 0.7  # with more, robots tip over where they would slip
-NARROWEST_GAP_M = 0.4  # that a robot fits through
-MOST_WALLS = 100
+FLOOR_FRICTION = 0.7  # with more, robots tip over instead of slipping
+NARROWEST_GAP_M = 0.4  # through which a robot fits
+MAX_WALLS = 100
 
 FLOOR_COLOUR: Colour = (0.80, 0.73, 0.60)
 WALL_COLOUR: Colour = (0.05, 0.42, 0.52)
@@ -26,7 +26,7 @@ WALL_COLOUR: Colour = (0.05, 0.42, 0.52)
 
 @dataclass(frozen=True)
 class Wall:
-    """A wall across the platform, at x, with a gap at the left or at the right."""
+    """A wall across the platform at x, with a gap at the left or at the right."""
 
     x_m: float
     gap_m: float
@@ -35,15 +35,15 @@ class Wall:
 
 @dataclass(frozen=True)
 class Course:
-    """One course, and the start on it.
+    """A course, and the start of the robot.
 
     Attributes:
         walls: from the first to the last.
         width_m: of the platform.
         wall_friction: 0 lets the trunk slide along walls.
-        start_y_m: to the left of the middle.
-        start_yaw_rad: to the left of straight ahead.
-        left_foot_first: which front foot swings first.
+        start_y_m: distance from the middle, positive to the left.
+        start_yaw_rad: heading, positive to the left.
+        left_foot_first: whether the left front foot swings first.
     """
 
     walls: tuple[Wall, ...]
@@ -55,12 +55,12 @@ class Course:
 
     @property
     def start_x_m(self) -> float:
-        """Where the platform begins; the robot starts at x = 0."""
+        """The start of the platform; the robot starts at x = 0."""
         return -RUN_UP_M
 
     @cached_property
     def end_x_m(self) -> float:
-        """Where the platform ends."""
+        """The end of the platform."""
         return max(SHORTEST_PLATFORM_M, max((wall.x_m for wall in self.walls), default=0.0) + RUN_OUT_M)
 
     def mirrored(self) -> "Course":
@@ -84,10 +84,10 @@ class Course:
         ]
 
     def _wall_box(self, wall: Wall) -> Box:
-        towards_gap = 1 if wall.gap_at_left else -1
+        gap_side = 1 if wall.gap_at_left else -1
         return Box(
             "wall",
-            (wall.x_m, -towards_gap * wall.gap_m / 2, WALL_HEIGHT_M / 2),
+            (wall.x_m, -gap_side * wall.gap_m / 2, WALL_HEIGHT_M / 2),
             (WALL_THICKNESS_M, self.width_m - wall.gap_m, WALL_HEIGHT_M),
             colour=WALL_COLOUR,
             friction=self.wall_friction,
@@ -96,17 +96,17 @@ class Course:
 
 @dataclass(frozen=True)
 class CourseOptions:
-    """What courses are drawn from.
+    """The distribution of courses.
 
     Attributes:
-        walls: how many.
+        walls: number of walls, the first two metres from the start.
         gap_m: narrowest and widest gap.
-        spacing_m: from wall to wall.
-        wall_jitter_m: by how much a wall may be nearer or farther.
+        spacing_m: distance between walls.
+        wall_jitter_m: largest random displacement of a wall.
         width_m: of the platform.
         wall_friction: 0 lets the trunk slide along walls.
-        start_y_m: by how much the start may be off the middle.
-        start_yaw_rad: by how much the start may be turned.
+        start_y_m: largest distance of the start from the middle.
+        start_yaw_rad: largest angle of the initial heading.
     """
 
     walls: int = 6
@@ -119,7 +119,7 @@ class CourseOptions:
     start_yaw_rad: float = 0.2
 
     def __post_init__(self) -> None:
-        require_count("walls", self.walls, least=0, most=MOST_WALLS)
+        require_count("walls", self.walls, least=0, most=MAX_WALLS)
         width = require_number("width_m", self.width_m, 2 * NARROWEST_GAP_M, 100)
         if not isinstance(self.gap_m, Sequence) or len(self.gap_m) != 2:  # noqa: PLR2004
             raise ValueError(f"gap_m must be (narrowest, widest), not {self.gap_m!r}")
@@ -133,8 +133,16 @@ class CourseOptions:
         require_number("start_y_m", self.start_y_m, 0, width / 2 - NARROWEST_GAP_M / 2)
         require_number("start_yaw_rad", self.start_yaw_rad, 0, math.pi)
 
+    @classmethod
+    def from_keywords(cls, env: str, options: dict[str, Any], others: Sequence[str]) -> Self:
+        """The options of an environment that also has `others`; unknown names are refused."""
+        known = [field.name for field in fields(cls)]
+        if unknown := sorted(options.keys() - set(known)):
+            raise TypeError(f"{env} has no option {', '.join(unknown)}; it has {', '.join([*others, *known])}")
+        return cls(**options)
+
     def draw(self, rng: np.random.Generator) -> Course:
-        """A course at random."""
+        """A random course."""
         jitter, (narrowest, widest) = self.wall_jitter_m, self.gap_m
         walls = tuple(
             Wall(
@@ -152,13 +160,3 @@ class CourseOptions:
             rng.uniform(-self.start_yaw_rad, self.start_yaw_rad),
             bool(rng.integers(2)),
         )
-
-
-def require_number(name: str, value: Any, least: float, most: float) -> float:
-    """`value` if it is a number in [least, most]."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not least <= value <= most:
-        wanted = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
-        raise ValueError(f"{name} must be {wanted}, not {value}")
-    return float(value)

@@ -1,4 +1,4 @@
-"""A robot, its cameras and boxes to make a terrain of, as a MuJoCo model."""
+"""The MuJoCo model of a robot, its cameras, and boxes for the terrain."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,21 +6,21 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from iap.envs.quadruped.robots import Body, Robot
 from iap.envs.quadruped.simulation.protocol import View
-from iap.locomotion.trajectory_generator import LEGS
+from iap.locomotion.kinematics import LEGS
+from iap.locomotion.robots import Body, Robot
 
-FLOOR_BIT, WALL_BIT = 1, 2  # feet touch boxes that have the first, the trunk those that have the second
-TERRAIN_GROUP, ROBOT_GROUP, UNSEEN_GROUP = 0, 1, 3  # of what is drawn; the last is not
+FLOOR_BIT, WALL_BIT = 1, 2  # collision bits: feet collide with the first, the trunk with the second
+TERRAIN_GROUP, ROBOT_GROUP, HIDDEN_GROUP = 0, 1, 3  # of geoms; the last is not rendered
 NEAR_M, FAR_M = 0.01, 60.0
 CHASE_CAMERA = "chase"
 CHASE_OFFSET_M = (-1.5, -0.65, 1.45)
 CHASE_TARGET_M = (0.7, 0.1, -0.05)
 PICTURE_SIZE = (480, 640)
-TRUNK_CLEARANCE_M = 0.045  # of the capsule that runs against walls, around hips and camera
-TRUNK_CAPSULE_Z_M = -0.05  # from the trunk's middle: a robot that is pushed higher up rears up at walls
+TRUNK_CLEARANCE_M = 0.045  # of the capsule that collides with walls, around hips and camera
+TRUNK_CAPSULE_Z_M = -0.05  # relative to the trunk's centre: with a higher capsule the robot rears up at walls
 
-SHELL, JOINTS, THIGH, SHIN, TOE, EYE = (
+SHELL, JOINTS, THIGH, SHIN, TOE, LAMP = (
     "0.16 0.17 0.20 1",
     "0.30 0.31 0.35 1",
     "0.95 0.45 0.10 1",
@@ -31,12 +31,12 @@ SHELL, JOINTS, THIGH, SHIN, TOE, EYE = (
 
 
 def build_model_xml(robot: Robot, views: Sequence[View], boxes: int, physics_step_s: float) -> str:
-    """The model, in which body `box0`, `box1`, … are boxes that can be moved, and camera i is `views[i]`."""
+    """The model as XML. Bodies `box0`, `box1`, … are movable boxes, and camera i is `views[i]`."""
     root = _Node("mujoco", model=robot.name)
     root.add("compiler", angle="radian", autolimits="true", eulerseq="XYZ", boundmass="0")
     option = root.add("option", timestep=physics_step_s, integrator="implicitfast", iterations=6, ls_iterations=12)
     option.add("flag", island="disable", midphase="disable", spring="disable", damper="disable")  # there are none
-    _add_looks(root)
+    _add_visuals(root)
     world = root.add("worldbody")
     for i in range(boxes):
         body = world.add("body", name=f"box{i}", mocap="true")
@@ -56,12 +56,12 @@ def capsule_m(robot: Robot) -> tuple[float, float]:
     return shoulder + 0.01, robot.trunk_size_m[1] / 2 + TRUNK_CLEARANCE_M
 
 
-def _add_looks(root: "_Node") -> None:
+def _add_visuals(root: "_Node") -> None:
     visual = root.add("visual")
     visual.add("headlight", ambient=".55 .55 .55", diffuse="0 0 0", specular="0 0 0")
     visual.add("map", znear=NEAR_M, zfar=FAR_M, shadowclip=3)
     visual.add("quality", numquads=1, offsamples=4, shadowsize=1024)
-    root.add("statistic", extent=1, center="0 0 0")  # so that near and far are in metres
+    root.add("statistic", extent=1, center="0 0 0")  # so that the near and far planes are in metres
     asset = root.add("asset")
     asset.add(
         "texture", type="skybox", builtin="gradient", rgb1=".55 .76 .95", rgb2=".93 .96 .99", width=32, height=192
@@ -101,7 +101,7 @@ def _add_mass(node: "_Node", body: Body) -> None:
 
 def _add_trunk(node: "_Node", robot: Robot, views: Sequence[View]) -> None:
     half_length, radius = capsule_m(robot)
-    # A capsule without friction slides off the end of a wall; a box would catch on it.
+    # A capsule without friction slides along the end of a wall, on which a box would get caught.
     node.add(
         "geom",
         name="trunk",
@@ -112,10 +112,10 @@ def _add_trunk(node: "_Node", robot: Robot, views: Sequence[View]) -> None:
         friction=0,
         contype=0,
         conaffinity=WALL_BIT,
-        group=UNSEEN_GROUP,
+        group=HIDDEN_GROUP,
     )
-    # From behind, above and neither side: both ends of a wall look alike, and a mirrored world is a mirrored image.
-    # It goes with the robot, since shadows are drawn around its axis only.
+    # The light is in the symmetry plane, so that a mirrored world gives a mirrored image.
+    # It moves with the robot, since shadows are rendered around its axis only.
     node.add(
         "light",
         mode="track",
@@ -133,32 +133,32 @@ def _add_trunk(node: "_Node", robot: Robot, views: Sequence[View]) -> None:
         name=CHASE_CAMERA,
         mode="track",
         pos=CHASE_OFFSET_M,
-        xyaxes=_looking(np.subtract(CHASE_TARGET_M, CHASE_OFFSET_M)),
+        xyaxes=_camera_axes(np.subtract(CHASE_TARGET_M, CHASE_OFFSET_M)),
         fovy=50,
     )
     _draw_trunk(node, robot)
 
 
 def _draw_trunk(node: "_Node", robot: Robot) -> None:
-    """A rounded body with a back of the legs' colour, and a face, so that one sees where it is going."""
+    """A rounded body, with a front that shows the walking direction."""
     length, width, height = np.array(robot.trunk_size_m) / 2
     shoulder = max(abs(body.position_m[0]) for body in robot.bodies)
     for y in (-0.55 * width, 0.55 * width):
         ends = (-shoulder - 0.01, y, 0, shoulder + 0.01, y, 0)
         node.draw("capsule", SHELL, fromto=ends, size=0.85 * height)
-    node.draw("box", SHELL, pos=(0, 0, 0), size=(length, width, 0.8 * height), **_touch(robot, "shell"))
+    node.draw("box", SHELL, pos=(0, 0, 0), size=(length, width, 0.8 * height), **_collision(robot, "shell"))
     node.draw("box", THIGH, pos=(-0.02, 0, 0.87 * height), size=(0.9 * length, 0.45 * width, 0.012))
     node.draw("box", SHELL, pos=(shoulder + 0.045, 0, 0.005), size=(0.03, 0.6 * width, 0.6 * height))
     for y in (-0.32 * width, 0.32 * width):
-        node.draw("sphere", EYE, pos=(shoulder + 0.072, y, 0.012), size=0.011)
+        node.draw("sphere", LAMP, pos=(shoulder + 0.072, y, 0.012), size=0.011)
 
 
 def _add_leg_part(node: "_Node", robot: Robot, body: Body) -> None:
     tip = np.array(body.tip_m)
     is_shin = not any(other.parent == body.name for other in robot.bodies)
     if is_shin:
-        node.draw("capsule", SHIN, fromto=(0, 0, 0, *tip), size=0.013, **_touch(robot, body.name))
-        node.add("site", name=body.name[:2], pos=tip, size=1.5 * robot.toe_radius_m, group=UNSEEN_GROUP)
+        node.draw("capsule", SHIN, fromto=(0, 0, 0, *tip), size=0.013, **_collision(robot, body.name))
+        node.add("site", name=body.name[:2], pos=tip, size=1.5 * robot.toe_radius_m, group=HIDDEN_GROUP)
         node.add(
             "geom",
             name=body.name[:2],
@@ -166,7 +166,7 @@ def _add_leg_part(node: "_Node", robot: Robot, body: Body) -> None:
             pos=tip,
             size=robot.toe_radius_m,
             rgba=TOE,
-            friction=0,  # a contact has the larger of two frictions, so that the floor decides
+            friction=0,  # a contact has the larger of two frictions, so that of the floor counts
             condim=3,
             contype=0,
             conaffinity=FLOOR_BIT,
@@ -176,19 +176,19 @@ def _add_leg_part(node: "_Node", robot: Robot, body: Body) -> None:
         node.draw("cylinder", JOINTS, fromto=(-0.03, 0, 0, 0.03, 0, 0), size=0.042)
         node.draw("cylinder", JOINTS, fromto=(*(0.35 * tip), *(1.15 * tip)), size=0.046)
     else:
-        node.draw("capsule", THIGH, fromto=(0, 0, 0, *tip), size=0.022, **_touch(robot, body.name))
+        node.draw("capsule", THIGH, fromto=(0, 0, 0, *tip), size=0.022, **_collision(robot, body.name))
         node.draw("sphere", JOINTS, pos=tip, size=0.025)
 
 
-def _touch(robot: Robot, name: str) -> dict[str, Any]:
-    """What makes a part of a solid robot touch floors, under a name by which it is told when it does."""
+def _collision(robot: Robot, name: str) -> dict[str, Any]:
+    """Attributes that make a part of a solid robot collide with floors, and name it for contact queries."""
     return {"name": name, "conaffinity": FLOOR_BIT} if robot.is_solid else {}
 
 
-def _looking(way: np.ndarray) -> tuple[float, ...]:
-    """The x and y axes of a camera that looks this way, upright."""
-    right = np.cross(way, (0, 0, 1))
-    return (*right, *np.cross(right, way))
+def _camera_axes(direction: np.ndarray) -> tuple[float, ...]:
+    """The x and y axes of an upright camera with this viewing direction."""
+    right = np.cross(direction, (0, 0, 1))
+    return (*right, *np.cross(right, direction))
 
 
 class _Node:
@@ -205,7 +205,7 @@ class _Node:
         return _Node(tag, self.element, **attributes)
 
     def draw(self, shape: str, rgba: str, **attributes: Any) -> None:
-        """A shape that weighs nothing, and touches nothing unless it is told to."""
+        """A geom without mass, and without collisions unless the attributes say otherwise."""
         bits = {"contype": 0, "conaffinity": 0}
         self.add("geom", type=shape, rgba=rgba, group=ROBOT_GROUP, **(bits | attributes))
 
