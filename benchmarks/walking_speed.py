@@ -58,7 +58,7 @@ def measure(terrain: str) -> dict[str, Any]:
     task: Any = env.unwrapped
     actor = build_policy(policy.config, unflatten(policy.config, policy.theta), policy.normaliser)
     mpc, locomotion = Timer(task.walker.mpc, "forces"), Timer(task.walker, "step")
-    physics, cameras = Timer(task._simulator, "step"), Timer(task._cameras, "around")
+    physics, cameras = Timer(task._simulator, "step"), Timer(task._cameras, "window")
     environment = Timer(task, "step")
     solutions, rows = [], []
     for seed in range(FIRST_SEED, FIRST_SEED + EPISODES + 1):

@@ -17,6 +17,7 @@ from iap.distillation.dataset import require_teacher
 from iap.distillation.descent import descent, no_moments
 from iap.distillation.es_pretraining import TEACHING, Told
 from iap.envs.core import to_action
+from iap.envs.protocols import Keypoints, LazyRendering, require_protocol
 from iap.policies import Normaliser, Policy, PolicyConfig, blocks
 from iap.policies.params import unflatten
 from iap.policies.serialization import PolicyFile
@@ -81,11 +82,11 @@ def _practise(
     commands, actions = [], []
     while not over:
         own, taught, _ = pupil.act(taught, observation)
-        right, knowing, _ = teacher.act(knowing, {"image": None, "sensors": env.unwrapped.places(parts)})
+        right, knowing, _ = teacher.act(knowing, {"image": None, "sensors": require_protocol(env, Keypoints).keypoints(parts)})
         commands.append(taught.latent)
         actions.append(right)
         raw = right if teacher_acts else own
-        env.unwrapped.look(pupil.needs_image(taught))
+        require_protocol(env, LazyRendering).set_rendering(pupil.needs_image(taught))
         observation, _, terminated, truncated, _ = env.step(to_action(env.action_space, raw))
         over = terminated or truncated
     return Practice(np.array(commands, np.float32), np.array(actions, np.float32))

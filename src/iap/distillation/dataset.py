@@ -12,6 +12,7 @@ from jaxtyping import Float, Int, UInt8
 
 from iap.distillation.es_pretraining import TEACHING, Told
 from iap.envs.core import to_action
+from iap.envs.protocols import Keypoints, LazyRendering, RandomizableState, require_protocol
 from iap.evaluation.evaluate import locate_policy
 from iap.policies import LSTM, Blind, Policy, PolicyConfig, Quadratic
 from iap.policies.params import unflatten
@@ -69,8 +70,8 @@ def told_policy(config: TrainConfig, wanted: Distillation) -> PolicyFile | None:
 
 def require_teacher(env: Any) -> None:
     """Refuse an environment that does not tell where things are."""
-    if not hasattr(env.unwrapped, "randomize_state"):
-        raise ValueError(f"{env.spec.id} cannot teach: it has no randomize_state() and places()")
+    require_protocol(env, RandomizableState)
+    require_protocol(env, Keypoints)
 
 
 def collect(config: TrainConfig, wanted: Distillation, told: PolicyFile | None, tell_about: Told) -> Lessons:
@@ -137,7 +138,7 @@ def _scattered(
     first = env.reset(seed=seed)[0]["image"].copy()
     looks = successive_looks(config.policy)
     for _ in range(wanted.samples_per_episode):
-        rows, before = [], env.unwrapped.randomize_state(rng)["image"].copy()
+        rows, before = [], require_protocol(env, RandomizableState).randomize_state(rng)["image"].copy()
         image = before
         for turn in range(("frame_difference" in config.policy.preprocessing) + looks):
             if turn > 0:
@@ -152,7 +153,7 @@ def _met(
 ) -> Iterator[Lesson]:
     """What a policy meets: its first look, which it may remember, and others."""
     observation, _ = env.reset(seed=seed)
-    state, look, looks = policy.begin(seed), env.unwrapped.look, successive_looks(config.policy)
+    state, look, looks = policy.begin(seed), require_protocol(env, LazyRendering).set_rendering, successive_looks(config.policy)
     first = before = observation["image"].copy()
     others = rng.choice(np.arange(looks, LONGEST_EPISODE), wanted.samples_per_episode - 1, replace=False)
     chosen, rows = {looks - 1, *others.tolist()}, []  # the last step of each lesson
@@ -176,9 +177,10 @@ def successive_looks(spec: PolicyConfig) -> int:
 
 def _row(env: Any, config: TrainConfig, wanted: Distillation, *images: np.ndarray) -> Row | None:
     """What is seen now, and what was seen at first if that is recalled; and the places, unless they are out of view."""
-    if not env.unwrapped.keypoints_visible(wanted.keypoints):
+    located = require_protocol(env, Keypoints)
+    if not located.keypoints_visible(wanted.keypoints):
         return None
-    return shown(config.policy, *images), env.unwrapped.places(wanted.keypoints)
+    return shown(config.policy, *images), located.keypoints(wanted.keypoints)
 
 
 def shown(spec: PolicyConfig, image: np.ndarray, before: np.ndarray, first: np.ndarray) -> np.ndarray:

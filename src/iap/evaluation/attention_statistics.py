@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from jaxtyping import Int
 
+from iap.envs.protocols import Segmentation, find_protocol, require_protocol
 from iap.evaluation.evaluate import policy_job
 from iap.policies import Attention, build_policy, unflatten
 from iap.policies.serialization import PolicyFile
@@ -16,7 +17,7 @@ from iap.rollouts import Step, run_episode
 
 def can_tell(env: gymnasium.Env) -> bool:
     """Whether the environment knows what each pixel shows."""
-    return hasattr(env.unwrapped, "segmentation")
+    return find_protocol(env, Segmentation) is not None
 
 
 def attended(policy: PolicyFile, episodes: int, seed: int = 0, max_steps: int | None = None) -> list[dict[str, Any]]:
@@ -77,9 +78,9 @@ class _Segmented(gymnasium.Wrapper):
 
     def __init__(self, env: gymnasium.Env) -> None:
         super().__init__(env)
-        unwrapped: Any = env.unwrapped
-        self.names: Sequence[str] = unwrapped.segment_names
-        self._segmentation = unwrapped.segmentation
+        segmented = require_protocol(env, Segmentation)
+        self.names: Sequence[str] = segmented.segment_names
+        self._segmentation = segmented.segmentation
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         result = super().reset(**kwargs)

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from iap.attention.arrays import require_count
 from iap.envs.core import to_action
+from iap.envs.protocols import PrivilegedState, require_protocol
 from iap.policies import Normaliser, build_policy, init
 from iap.training.config import TrainConfig, fitted_to_env
 
@@ -70,12 +71,7 @@ def ridge(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"], share: float
 
 def state_teller(env: gymnasium.Env) -> Callable[[], Float[np.ndarray, " s"]]:
     """How the environment tells what eyes could know: where things are, or else its true state."""
-    for name in ("landmarks", "privileged_state"):
-        if (tells := getattr(env.unwrapped, name, None)) is not None:
-            return tells
-    raise ValueError(
-        f"{env.spec and env.spec.id} does not tell its state: it has neither landmarks() nor privileged_state()"
-    )
+    return require_protocol(env, PrivilegedState).privileged_state
 
 
 def _collect(
