@@ -1,4 +1,4 @@
-"""The modules beside the tests can be imported: by the tests, and by workers, which build environments by name."""
+"""The modules beside the tests can be imported, by the tests and by workers."""
 
 import os
 import sys
@@ -10,19 +10,19 @@ from iap.rollouts import InlinePool
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from rollout_cases import SEEDS, bits, policy_job, thetas_of
+from rollout_cases import SEEDS, blind_job, draw_thetas, to_bits
 
 
 @pytest.fixture(scope="session")
-def truth():
-    """What comes out of the environment where nothing goes wrong, to the last bit."""
-    with InlinePool(policy_job()) as pool:
-        return bits(pool.evaluate(thetas_of(policy_job()), SEEDS))
+def expected():
+    """The exact results of the blind job without faults."""
+    with InlinePool(blind_job()) as pool:
+        return to_bits(pool.evaluate(draw_thetas(blind_job()), SEEDS))
 
 
 @pytest.fixture(scope="module")
 def importable_by_ray():
-    """Ray's workers find all that can be imported here, as if it were installed on every node."""
+    """Ray workers can import what this process can, as if it were installed on every node."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         yield

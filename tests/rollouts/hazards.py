@@ -1,4 +1,4 @@
-"""A tiny environment in which things go wrong on purpose: `hazards:Hazard-v0`, for workers to import."""
+"""A tiny environment with faults on purpose: `hazards:Hazard-v0`, imported by workers."""
 
 import ctypes
 import json
@@ -17,78 +17,82 @@ import psutil
 from gymnasium import spaces
 
 SIDE, SENSORS, ACTIONS = 8, 3, 2
+FAULT_STEP = 4
 
 
 class Hazard(gymnasium.Env):
-    """A point that is pushed about at random and by the actions; the image shows its place, sensors its velocity.
+    """A point moved by noise and by the actions. The image shows its position, the sensors hold its velocity.
 
-    In episodes whose seed has one of the `troubles`, the fourth step does what it says: once in all, if there is a
-    folder for `marks`, else every time. The trouble of seed −1 comes in building.
+    Args:
+        faults: pairs of a seed and the name of a fault. The fault occurs at the fourth step of the episode of that
+            seed; for seed −1, when the environment is built.
+        markers: folder of marker files. With a folder, each fault occurs once and leaves a file; without, every time.
+        pause_s: duration of a step.
     """
 
-    def __init__(self, troubles: tuple[tuple[int, str], ...] = (), marks: str = "", pause_s: float = 0.0) -> None:
+    def __init__(self, faults: tuple[tuple[int, str], ...] = (), markers: str = "", pause_s: float = 0.0) -> None:
         self.observation_space = spaces.Dict(
             image=spaces.Box(0, 255, (SIDE, SIDE, 1), np.uint8),
             sensors=spaces.Box(-np.inf, np.inf, (SENSORS,), np.float32),
         )
         self.action_space = spaces.Box(-1, 1, (ACTIONS,), np.float32)
-        self.looks: list[bool] = []
-        self._looking = True
-        self._troubles, self._marks, self._pause_s = dict(troubles), marks, pause_s
-        self._strike(-1)
+        self.rendering_calls: list[bool] = []
+        self._is_rendering = True
+        self._faults, self._markers, self._pause_s = dict(faults), markers, pause_s
+        self._cause_fault(-1)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         super().reset(seed=seed)
         assert seed is not None
         self._seed, self._steps = seed, 0
-        self._place, self._velocity = self.np_random.uniform(0, SIDE, 2), self.np_random.normal(size=2)
-        self.looks = []
-        self._image = self._draw()
+        self._position, self._velocity = self.np_random.uniform(0, SIDE, 2), self.np_random.normal(size=2)
+        self.rendering_calls = []
+        self._image = self._render()
         return self._observe(), {}
 
     def step(self, action: np.ndarray):
         self._steps += 1
         time.sleep(self._pause_s)
         reward = 1.0
-        if self._steps == 4:
-            reward = self._strike(self._seed)
+        if self._steps == FAULT_STEP:
+            reward = self._cause_fault(self._seed)
         self._velocity = 0.9 * self._velocity + action + 0.3 * self.np_random.normal(size=2)
-        self._place = (self._place + self._velocity) % SIDE
+        self._position = (self._position + self._velocity) % SIDE
         centre = SIDE / 2
-        reward -= float(np.hypot(*(self._place - centre)))
+        reward -= float(np.hypot(*(self._position - centre)))
         return self._observe(), reward, False, self._steps >= 6 + self._seed % 5, {}
 
-    def look(self, wanted: bool) -> None:
-        self._looking = wanted
-        self.looks.append(wanted)
+    def set_rendering(self, enabled: bool) -> None:
+        self._is_rendering = enabled
+        self.rendering_calls.append(enabled)
 
     def _observe(self) -> dict[str, np.ndarray]:
-        if self._looking:
-            self._image = self._draw()
+        if self._is_rendering:
+            self._image = self._render()
         return {"image": self._image, "sensors": np.array([*self._velocity, self._steps], np.float32)}
 
-    def _draw(self) -> np.ndarray:
+    def _render(self) -> np.ndarray:
         image = np.zeros((SIDE, SIDE, 1), np.uint8)
-        image[tuple(self._place.astype(int) % SIDE)] = 255
+        image[tuple(self._position.astype(int) % SIDE)] = 255
         return image
 
-    def _strike(self, seed: int) -> float:
-        """Do what is to be done, and give the reward for it."""
-        if (trouble := self._troubles.get(seed)) is None:
+    def _cause_fault(self, seed: int) -> float:
+        """Cause the fault of this seed, if there is one, and return the reward."""
+        if (fault := self._faults.get(seed)) is None:
             return 1.0
-        if self._marks:
+        if self._markers:
             try:
-                with (Path(self._marks) / str(seed)).open("x") as mark:
-                    mark.write(json.dumps(self_portrait()))
+                with (Path(self._markers) / str(seed)).open("x") as marker:
+                    marker.write(json.dumps(describe_process()))
             except FileExistsError:
                 return 1.0
-        sys.stdout.write(f"about to {trouble}\n")
-        result = TROUBLES[trouble]()
-        return 1.0 if result is None else result
+        sys.stdout.write(f"about to {fault}\n")
+        reward = FAULTS[fault]()
+        return 1.0 if reward is None else reward
 
 
-def self_portrait() -> dict[str, Any]:
-    """What a worker has to say about itself."""
+def describe_process() -> dict[str, Any]:
+    """Facts about the process of a worker."""
     return {
         "pid": os.getpid(),
         "memory_bytes": psutil.Process().memory_info().rss,
@@ -99,33 +103,33 @@ def self_portrait() -> dict[str, Any]:
 
 
 def _raise() -> None:
-    raise LookupError("the env has lost its way")
+    raise LookupError("fault of the environment")
 
 
-def _wait_in_c() -> None:
-    ctypes.PyDLL(None).sleep(1000)  # which, unlike CDLL, keeps Python's lock
+def _hang_in_c() -> None:
+    ctypes.PyDLL(None).sleep(1000)  # PyDLL, unlike CDLL, holds Python's global lock
 
 
 def _segfault() -> None:
     ctypes.string_at(0)
 
 
-def _leave_a_child() -> None:
+def _spawn_child() -> None:
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
     time.sleep(1000)
 
 
-TROUBLES: dict[str, Callable[[], float | None]] = {
-    "tell": lambda: None,
+FAULTS: dict[str, Callable[[], float | None]] = {
+    "continue": lambda: None,
     "raise": _raise,
-    "wait": lambda: time.sleep(1000),
-    "wait in C": _wait_in_c,
+    "hang": lambda: time.sleep(1000),
+    "hang in C": _hang_in_c,
     "segfault": _segfault,
     "exit": lambda: os._exit(3),
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "leave a child": _leave_a_child,
-    "give NaN": lambda: float("nan"),
-    "give infinity": lambda: float("inf"),
+    "spawn a child": _spawn_child,
+    "return NaN": lambda: float("nan"),
+    "return infinity": lambda: float("inf"),
 }
 
 gymnasium.register("Hazard-v0", "hazards:Hazard")

@@ -65,7 +65,7 @@ def _controls(policy: PolicyFile, blind: PolicyFile | None) -> Iterator[Control]
     yield Control("zero action", "0, the middle of each action's range", _zero_action(policy))
     yield _initial(policy)
     if not isinstance(policy.spec.encoder, Blind):
-        yield Control("foreign frames", "shown the frames of another of its episodes", policy, "foreign")
+        yield Control("foreign frames", "shown the frames of another of its episodes", policy, "replayed")
         yield Control("shuffled frames", "shown its own frames in random order", policy, "shuffled")
     if blind is not None:
         yield Control("blind", "trained without an image", blind)

@@ -1,9 +1,9 @@
-"""One episode: a policy acts in an environment until it ends, and what came of it."""
+"""One episode: a policy acts in an environment until the environment ends."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from math import inf, isfinite
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium
 import numpy as np
@@ -11,28 +11,47 @@ from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
 from iap.envs.core import action_map
-from iap.policies import Actor, Attention, Moments
+from iap.envs.protocols import LazyRendering, find_protocol
+from iap.policies import Attention, Moments
 
-ROWS = 256  # of controller inputs whose moments are taken at a time
-MOST_NUMBERS = 1 << 20  # that are kept for it: a masked policy receives thousands a step
+BLOCK_ROWS = 256  # controller inputs per update of their moments
+MAX_BLOCK_ENTRIES = 1 << 20  # limits the memory of a block: a masked policy has thousands of inputs
 
-# The last bits of a matrix product depend on how many threads share it; workers have one, and so has everyone else.
+# The last bits of a matrix product depend on the number of BLAS threads. Workers use one, so every process uses one.
 one_thread = ThreadpoolController().select(user_api="blas").wrap(limits=1)
 
 
 class NotFiniteError(ArithmeticError):
-    """An action, a reward or an observation is NaN or infinite; running the episode again would only repeat it."""
+    """An action, a reward or an observation is NaN or infinite. Running the episode again would give the same."""
+
+
+class Actor(Protocol):
+    """What an episode needs of a policy. The state is opaque, except for its field `inputs`."""
+
+    inputs_size: int
+
+    def reset(self, seed: int = 0) -> Any:
+        """Return the state at the start of an episode."""
+        ...
+
+    def needs_image(self, state: Any) -> bool:
+        """Return whether the next step encodes an image."""
+        ...
+
+    def act(self, state: Any, observation: Mapping[str, Any]) -> tuple[Float[np.ndarray, " k"], Any, Attention | None]:
+        """Return the action in [−1, 1], the next state, and the attention (None if no image was encoded)."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """What came of an episode.
+    """The result of an episode.
 
     Attributes:
-        seed: of the environment.
-        total: the sum of rewards; NaN if the episode failed.
-        steps: how many actions were taken.
-        moments: of what the controller received; of nothing if the episode failed.
+        seed: seed of the environment.
+        total: return, the sum of rewards; NaN if the episode failed.
+        steps: number of actions.
+        moments: statistics of the controller's inputs; of no rows if the episode failed.
         error: why the episode failed, or None.
     """
 
@@ -44,7 +63,15 @@ class Episode:
 
 
 class Step(NamedTuple):
-    """One step, for those who watch: what was seen, attended to and done, and the return after it."""
+    """One step, for callbacks: the observation that the policy received, its attention and action, and the result.
+
+    Attributes:
+        observation: input of the policy.
+        attention: its attention, None if it encoded no image.
+        action: the action given to the environment.
+        reward: reward of this step.
+        total: sum of rewards up to and including this step.
+    """
 
     observation: dict[str, np.ndarray]
     attention: Attention | None
@@ -61,58 +88,63 @@ def run_episode(
     max_steps: int | None = None,
     on_step: Callable[[Step], object] | None = None,
 ) -> Episode:
-    """Act from the reset with `seed` until the environment ends, or for `max_steps`.
+    """Reset with `seed`, then act until the environment ends or `max_steps` is reached.
 
-    An environment that can `look` is told when the policy will not; for `on_step` it looks at every step.
+    An environment with `LazyRendering` skips the images that the policy does not encode, unless there is `on_step`.
     """
-    look: Callable[[bool], object] = getattr(env.unwrapped, "look", _ignore)
-    to_action, act, step = action_map(env.action_space), policy.act, env.step
-    state = policy.begin(seed)
-    look(True)
+    rendering = find_protocol(env, LazyRendering)
+    is_lazy = rendering is not None and on_step is None
+    set_rendering = _ignore if rendering is None else rendering.set_rendering
+    to_action, act, step, needs_image = action_map(env.action_space), policy.act, env.step, policy.needs_image
+    state = policy.reset(seed)
+    set_rendering(True)
     observation, _ = env.reset(seed=seed)
-    inputs = _Inputs(policy.inputs_size)
-    total, steps, last, ended = 0.0, 0, max_steps or math.inf, False
-    while not ended and steps < last:
+    statistics = _InputStatistics(policy.inputs_size)
+    record = statistics.add
+    total, steps, limit, ended = 0.0, 0, max_steps or inf, False
+    while not ended and steps < limit:
         raw, state, attention = act(state, observation)
-        if not all(map(math.isfinite, raw.tolist())):
+        if not isfinite(sum(raw.tolist())):  # one NaN or infinity makes the sum NaN or infinite
             raise NotFiniteError(f"the policy's action at step {steps} is not finite: {raw}")
-        inputs.add(state.inputs)
+        record(state.inputs)
         action = to_action(raw)
-        look(on_step is not None or policy.needs_image(state))
-        seen = observation
+        if is_lazy:
+            set_rendering(needs_image(state))
+        previous = observation
         observation, reward, terminated, truncated, _ = step(action)
         total += float(reward)
-        if not math.isfinite(total):
+        if not isfinite(total):
             raise NotFiniteError(f"the reward at step {steps} is not finite: {reward}")
         steps += 1
         ended = terminated or truncated
         if on_step is not None:
-            on_step(Step(seen, attention, action, float(reward), total))
-    look(True)
-    return Episode(seed, total, steps, inputs.moments())
+            on_step(Step(previous, attention, action, float(reward), total))
+    set_rendering(True)
+    return Episode(seed, total, steps, statistics.moments())
 
 
-class _Inputs:
-    """The rows that a controller received, taken into account a block at a time: always the same sums in one order."""
+class _InputStatistics:
+    """Moments of the controller's inputs, updated block by block, so that sums have the same order in every run."""
 
     def __init__(self, size: int) -> None:
-        self._rows = np.empty((max(1, min(ROWS, MOST_NUMBERS // max(size, 1))), size), np.float32)
+        self._rows = np.empty((max(1, min(BLOCK_ROWS, MAX_BLOCK_ENTRIES // max(size, 1))), size), np.float32)
+        self._capacity = len(self._rows)
         self._count = 0
         self._moments = Moments.none(size)
 
     def add(self, row: Float[np.ndarray, " d"]) -> None:
-        if self._count == len(self._rows):
-            self._moments = self.moments()
-            self._count = 0
-        self._rows[self._count] = row
-        self._count += 1
+        count = self._count
+        if count == self._capacity:
+            self._moments, count = self.moments(), 0
+        self._rows[count] = row
+        self._count = count + 1
 
     def moments(self) -> Moments:
         rows = self._rows[: self._count]
         if not np.isfinite(rows).all():
-            raise NotFiniteError("what the controller received is not finite: the observation holds NaN or infinity")
+            raise NotFiniteError("an input of the controller is not finite: the observation holds NaN or infinity")
         return self._moments.merge(Moments.of(rows))
 
 
 def _ignore(_: bool) -> None:
-    """Look for environments that always look."""
+    """Fallback for environments that render at every step."""

@@ -1,4 +1,4 @@
-"""Episodes in this very process, one after the other: for debugging, and the reference of the other pools."""
+"""Episodes in the calling process, one after the other: for debugging, and as the reference for other pools."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -6,15 +6,20 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float
 
-from iap.attention.arrays import require_count
+from iap._validation import require_count
 from iap.policies import Normaliser
 from iap.rollouts.episode import Episode
-from iap.rollouts.job import Job, Runner, explain
-from iap.rollouts.pool import TaskQueue, unbuildable
+from iap.rollouts.job import Job, Runner, describe_error
+from iap.rollouts.pool import TaskQueue, start_error
 
 
 class InlinePool:
-    """A pool without workers: nothing protects it from an environment that hangs or crashes."""
+    """A pool without workers. It has no time limit, and a crash of the environment ends the process.
+
+    Args:
+        job: what the episodes have in common.
+        retries: how often an episode that raises is run again.
+    """
 
     def __init__(self, job: Job, *, retries: int = 2) -> None:
         self.job = job
@@ -27,25 +32,25 @@ class InlinePool:
         seeds: Sequence[Sequence[int]],
         normaliser: Normaliser | None = None,
     ) -> list[list[Episode]]:
-        """The episodes of each θ with each of its seeds, in that order."""
+        """Run the episodes of each θ with each of its seeds, and return them in that order."""
         queue = TaskQueue(self.job, thetas, seeds, self.retries)
         while (number := queue.take()) is not None:
             runner = self._runner = self._runner or self._build()
             try:
                 queue.finish(number, runner.run(*queue.tasks[number], normaliser))
             except Exception as error:
-                queue.fail(number, explain(error))
-                self.close()  # it may be in any state: the next try gets a new one
+                queue.fail(number, describe_error(error))
+                self.close()  # the environment may be in any state, so the retry builds a new one
         return queue.episodes()
 
     def _build(self) -> Runner:
         try:
             return Runner(self.job)
         except Exception as error:
-            raise unbuildable(self.job, explain(error)) from error
+            raise start_error(self.job, describe_error(error)) from error
 
     def close(self) -> None:
-        """Let go of the environment."""
+        """Close the environment."""
         if self._runner is not None:
             self._runner.close()
             self._runner = None

@@ -1,34 +1,34 @@
-"""Episodes in processes of this computer, one core each, which may crash, hang or be killed."""
+"""Episodes in processes of this computer, one core each. Workers may crash, hang or be killed."""
 
 import math
 import os
-import pickle
 import time
 from collections.abc import Sequence
 from multiprocessing.connection import wait
 from typing import Self
 
+import cloudpickle
 import numpy as np
 from jaxtyping import Float
 
-from iap.attention.arrays import require_count
+from iap._validation import require_count
 from iap.policies import Normaliser
 from iap.rollouts.episode import Episode
 from iap.rollouts.job import Job
-from iap.rollouts.pool import START_TIMEOUT_S, Failure, PoolError, TaskQueue, require_seconds, unbuildable
-from iap.rollouts.worker import Begin, Ready
+from iap.rollouts.pool import START_TIMEOUT_S, Failure, PoolError, TaskQueue, require_timeout, start_error
+from iap.rollouts.worker import Ready, SetNormaliser
 from iap.rollouts.worker_process import WorkerProcess
 
 
 class LocalPool:
-    """Processes that are given one episode at a time, and are replaced when they fail.
+    """Worker processes that run one episode at a time, and are replaced when they fail.
 
     Args:
         job: what the episodes have in common.
-        workers: how many processes; as many as this process may use cores if not given.
-        timeout_s: how long an episode may take.
+        workers: number of processes; by default the number of cores that this process may use.
+        timeout_s: time limit of an episode.
         retries: how often an episode that failed is run again.
-        cores: the core of each worker in turn, for measurements; else chosen from those that this process may use.
+        cores: the core of each worker in turn, for measurements; by default chosen from those this process may use.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class LocalPool:
         cores: Sequence[int] | None = None,
     ) -> None:
         self.job = job
-        self.timeout_s = require_seconds("timeout_s", timeout_s)
+        self.timeout_s = require_timeout("timeout_s", timeout_s)
         self.retries = require_count("retries", retries, least=0)
-        self._cores = _share_out(None if workers is None else require_count("workers", workers), cores)
-        self._pickled_job = pickle.dumps(job)
+        self._cores = _assign_cores(None if workers is None else require_count("workers", workers), cores)
+        self._pickled_job = cloudpickle.dumps(job)  # also pickles functions that are defined in a script
         self._failed_starts = [0] * len(self._cores)
-        self._proven = False  # whether the environment was ever built
-        self._workers = [self._start(place) for place in range(len(self._cores))]
+        self._env_was_built = False
+        self._workers = [self._start(index) for index in range(len(self._cores))]
 
     def evaluate(
         self,
@@ -55,27 +55,30 @@ class LocalPool:
         seeds: Sequence[Sequence[int]],
         normaliser: Normaliser | None = None,
     ) -> list[list[Episode]]:
-        """The episodes of each θ with each of its seeds, in that order; if it is interrupted, the pool closes."""
+        """Run the episodes of each θ with each of its seeds, and return them in that order.
+
+        An interrupt closes the pool.
+        """
         if not self._workers:
             raise PoolError("the pool is closed")
         queue = TaskQueue(self.job, thetas, seeds, self.retries)
         for worker in self._workers:
-            worker.begun = False
+            worker.has_normaliser = False
         try:
-            while not queue.done:
-                self._hand_out(queue, normaliser)
-                self._take_in(queue)
+            while not queue.is_done:
+                self._assign_tasks(queue, normaliser)
+                self._collect(queue)
         except BaseException:
             self.close()
             raise
         return queue.episodes()
 
     def close(self) -> None:
-        """End all workers: idle ones are asked to, the others are killed."""
+        """Stop all workers: ask idle ones to exit, kill the others."""
         for worker in self._workers:
-            worker.ask_to_end()
+            worker.request_exit()
         for worker in self._workers:
-            worker.end()
+            worker.close()
         self._workers = []
 
     def __enter__(self) -> Self:
@@ -84,75 +87,77 @@ class LocalPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _hand_out(self, queue: TaskQueue, normaliser: Normaliser | None) -> None:
-        """Give each idle worker a task."""
-        for place, worker in enumerate(self._workers):
-            if not worker.idle or (number := queue.take()) is None:
+    def _assign_tasks(self, queue: TaskQueue, normaliser: Normaliser | None) -> None:
+        """Send a task to each idle worker."""
+        for index, worker in enumerate(self._workers):
+            if not worker.is_idle or (number := queue.take()) is None:
                 continue
             task = queue.tasks[number]
+            messages = [task] if worker.has_normaliser else [SetNormaliser(normaliser), task]
             try:
-                worker.give(number, [task] if worker.begun else [Begin(normaliser), task], self.timeout_s)
-                worker.begun = True
-            except ConnectionError:  # it ended while it was idle, which is not the task's fault
+                worker.send_task(number, messages, self.timeout_s)
+                worker.has_normaliser = True
+            except ConnectionError:  # it died while it was idle: not a failure of the task
                 queue.put_back(number)
-                self._replace(place)
+                self._replace(index)
 
-    def _take_in(self, queue: TaskQueue) -> None:
-        """Wait until a worker says something, ends, or takes too long."""
+    def _collect(self, queue: TaskQueue) -> None:
+        """Wait until a worker sends a message, dies, or exceeds its time limit."""
         left_s = min(worker.deadline_s for worker in self._workers) - time.monotonic()
-        heard = wait([worker.connection for worker in self._workers], None if left_s == math.inf else max(0.0, left_s))
-        for place, worker in enumerate(self._workers):
-            if worker.connection in heard:
-                self._hear(place, queue)
-            elif worker.overdue:
-                limit_s = self.timeout_s if worker.ready else START_TIMEOUT_S
-                self._lose(place, f"the worker took longer than {limit_s:g} s", queue)
+        timeout_s = None if left_s == math.inf else max(0.0, left_s)
+        readable = wait([worker.connection for worker in self._workers], timeout_s)
+        for index, worker in enumerate(self._workers):
+            if worker.connection in readable:
+                self._handle_message(index, queue)
+            elif worker.is_overdue:
+                limit_s = self.timeout_s if worker.is_ready else START_TIMEOUT_S
+                self._handle_failure(index, f"the worker exceeded its time limit of {limit_s:g} s", queue)
 
-    def _hear(self, place: int, queue: TaskQueue) -> None:
-        worker = self._workers[place]
-        match worker.hear():
+    def _handle_message(self, index: int, queue: TaskQueue) -> None:
+        worker = self._workers[index]
+        match worker.receive():
             case Ready():
-                worker.rest()
-                self._failed_starts[place] = 0
-                self._proven = True
+                worker.set_idle()
+                self._failed_starts[index] = 0
+                self._env_was_built = True
             case Episode() as episode:
                 assert worker.task is not None
                 queue.finish(worker.task, episode)
-                worker.rest()
+                worker.set_idle()
             case Failure(reason):
-                self._lose(place, reason, queue, final=not self._proven)
+                self._handle_failure(index, reason, queue, can_retry_start=self._env_was_built)
             case None:
-                self._lose(place, worker.last_words(), queue)
+                self._handle_failure(index, worker.describe_exit(), queue)
 
-    def _lose(self, place: int, reason: str, queue: TaskQueue, *, final: bool = False) -> None:
-        """Replace a worker that failed, and have its task run again; if none can be started, give up."""
-        worker = self._workers[place]
-        if not worker.ready:
-            self._failed_starts[place] += 1
-            if final or self._failed_starts[place] > self.retries:
-                raise unbuildable(self.job, reason)
+    def _handle_failure(self, index: int, reason: str, queue: TaskQueue, *, can_retry_start: bool = True) -> None:
+        """Replace a worker that failed, and queue its task again; raise if no worker can be started."""
+        worker = self._workers[index]
+        if not worker.is_ready:
+            self._failed_starts[index] += 1
+            if not can_retry_start or self._failed_starts[index] > self.retries:
+                raise start_error(self.job, reason)
         elif worker.task is not None:
             queue.fail(worker.task, reason)
-        self._replace(place)
+        self._replace(index)
 
-    def _replace(self, place: int) -> None:
-        self._workers[place].end()
-        self._workers[place] = self._start(place)
+    def _replace(self, index: int) -> None:
+        self._workers[index].close()
+        self._workers[index] = self._start(index)
 
-    def _start(self, place: int) -> WorkerProcess:
-        return WorkerProcess(self._pickled_job, self._cores[place], START_TIMEOUT_S)
+    def _start(self, index: int) -> WorkerProcess:
+        return WorkerProcess(self._pickled_job, self._cores[index], START_TIMEOUT_S)
 
 
-def _share_out(workers: int | None, wanted: Sequence[int] | None) -> list[int | None]:
-    """A core for each worker: of those wanted, or of those that this process may use.
+def _assign_cores(workers: int | None, chosen: Sequence[int] | None) -> list[int | None]:
+    """Return a core for each worker: of those chosen, or of those that this process may use.
 
-    Unless told, fewer workers than cores are left to the scheduler: pools beside this one would choose the same cores.
+    By default, fewer workers than cores are left to the scheduler, because other pools would choose the same cores.
     """
     can_choose = hasattr(os, "sched_setaffinity")
     usable = sorted(os.sched_getaffinity(0)) if can_choose else list(range(os.cpu_count() or 1))
-    cores = usable if wanted is None else [require_count("cores", core, least=0) for core in wanted]
+    cores = usable if chosen is None else [require_count("cores", core, least=0) for core in chosen]
     if not cores:
         raise ValueError("cores must name at least one core, not none")
     count = workers or len(cores)
-    choose = can_choose and (wanted is not None or count >= len(cores))
-    return [cores[i % len(cores)] if choose else None for i in range(count)]
+    is_pinned = can_choose and (chosen is not None or count >= len(cores))
+    return [cores[i % len(cores)] if is_pinned else None for i in range(count)]

@@ -1,4 +1,4 @@
-"""What every pool promises, and the book-keeping that they share."""
+"""The interface of every pool, and the task queue that pools share."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -7,12 +7,13 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from jaxtyping import Float
 
-from iap.attention.arrays import require_count, require_floats
+from iap._validation import require_count
+from iap.attention.arrays import require_floats
 from iap.policies import Normaliser, blocks
 from iap.rollouts.episode import Episode
 from iap.rollouts.job import Job, failed_episode
 
-# A worker has one core: more threads would only get in each other's way. Set before NumPy is loaded.
+# Environment variables of a worker, which has one core: more threads would compete for it. Set before NumPy is loaded.
 ONE_CORE = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -21,23 +22,23 @@ ONE_CORE = {
     "VECLIB_MAXIMUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
-    "LP_NUM_THREADS": "0",  # Mesa's: 0 draws in the calling thread
+    "LP_NUM_THREADS": "0",  # Mesa: 0 renders in the calling thread
 }
-LONGEST_S = 1e6
-START_TIMEOUT_S = 120.0  # to import everything and build the environment
+MAX_TIMEOUT_S = 1e6
+START_TIMEOUT_S = 120.0  # to import all modules and build the environment
 
 
 class PoolError(RuntimeError):
-    """No worker can be had, for example because the environment cannot be built."""
+    """No worker can be started, for example because the environment cannot be built."""
 
 
-def unbuildable(job: Job, reason: str) -> PoolError:
-    """The error of a pool without a single worker."""
+def start_error(job: Job, reason: str) -> PoolError:
+    """Return the error of a pool that cannot start a worker."""
     return PoolError(f"no worker can be started for {job.env.id}: {reason}")
 
 
 class Task(NamedTuple):
-    """One episode to be run."""
+    """One episode to run."""
 
     theta: Float[np.ndarray, " p"]
     seed: int
@@ -50,7 +51,7 @@ class Failure(NamedTuple):
 
 
 class Pool(Protocol):
-    """Somewhere to run episodes; what comes out does not depend on where."""
+    """Runs episodes. Results do not depend on the kind of pool or its number of workers."""
 
     def evaluate(
         self,
@@ -58,14 +59,14 @@ class Pool(Protocol):
         seeds: Sequence[Sequence[int]],
         normaliser: Normaliser | None = None,
     ) -> list[list[Episode]]:
-        """The episodes of each θ with each of its seeds, in that order.
+        """Run the episodes of each θ with each of its seeds, and return them in that order.
 
-        An episode that fails is run again, and at last reported with its error and a total of NaN.
+        An episode that fails is run again. After the last retry it is returned with its error and a return of NaN.
         """
         ...
 
     def close(self) -> None:
-        """End all workers."""
+        """Stop all workers."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -73,15 +74,15 @@ class Pool(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-def require_seconds(name: str, value: float) -> float:
-    """`value` as a length of time that a clock can measure."""
-    if not 0 < value <= LONGEST_S:
-        raise ValueError(f"{name} must be more than 0 and at most {LONGEST_S:g} seconds, not {value}")
+def require_timeout(name: str, value: float) -> float:
+    """Return `value` as a time limit in seconds."""
+    if not 0 < value <= MAX_TIMEOUT_S:
+        raise ValueError(f"{name} must be more than 0 and at most {MAX_TIMEOUT_S:g} seconds, not {value}")
     return float(value)
 
 
 class TaskQueue:
-    """The episodes of one evaluation: which still wait, how often each has failed, and what came of them."""
+    """The episodes of one evaluation: the tasks that wait, the failures of each, and the results."""
 
     def __init__(
         self, job: Job, thetas: Float[np.ndarray, "n p"], seeds: Sequence[Sequence[int]], retries: int
@@ -89,9 +90,9 @@ class TaskQueue:
         require_floats("thetas", thetas, rank=2)
         count = blocks(job.policy)[-1].stop
         if thetas.shape[1] != count:
-            raise ValueError(f"thetas must be (n, {count}) for this policy, not of shape {thetas.shape}")
+            raise ValueError(f"thetas must have shape (n, {count}) for this policy, not {thetas.shape}")
         if len(seeds) != len(thetas):
-            raise ValueError(f"seeds must be a list for each of {len(thetas)} thetas, not {len(seeds)} lists")
+            raise ValueError(f"seeds must be one list per theta, {len(thetas)}, not {len(seeds)} lists")
         self.tasks = [
             Task(theta, require_count("seed", seed, least=0))
             for theta, own in zip(np.asarray(thetas, np.float32), seeds, strict=True)
@@ -103,33 +104,33 @@ class TaskQueue:
         self._episodes: dict[int, Episode] = {}
 
     @property
-    def done(self) -> bool:
-        """Whether every episode is there."""
+    def is_done(self) -> bool:
+        """Whether all episodes are finished."""
         return len(self._episodes) == len(self.tasks)
 
     def take(self) -> int | None:
-        """The number of a task that waits, which now does no more."""
+        """Remove the next waiting task and return its number; None if none waits."""
         return self._waiting.popleft() if self._waiting else None
 
     def put_back(self, number: int) -> None:
-        """Let a task wait again, before all others, through no fault of its own."""
+        """Put a task at the front of the queue without counting a failure."""
         self._waiting.appendleft(number)
 
     def finish(self, number: int, episode: Episode) -> None:
-        """Note a result."""
+        """Store a result."""
         self._episodes[number] = episode
 
     def fail(self, number: int, reason: str) -> None:
-        """Note a failure: the task waits for another try, unless it had them all."""
+        """Count a failure, and queue the task again or, after the last retry, store a failed episode."""
         self._failures[number] += 1
-        if self._failures[number] <= self._retries:
+        failures = self._failures[number]
+        if failures <= self._retries:
             self.put_back(number)
         else:
-            tries = self._failures[number]
-            error = f"failed {tries} times, at last: {reason}" if tries > 1 else reason
+            error = f"failed {failures} times, the last time with: {reason}" if failures > 1 else reason
             self.finish(number, failed_episode(self._job, self.tasks[number].seed, error))
 
     def episodes(self) -> list[list[Episode]]:
-        """All results, in the order asked for."""
+        """Return all results in the order of the seeds."""
         ordered = (self._episodes[number] for number in range(len(self.tasks)))
         return [[next(ordered) for _ in own] for own in self._seeds]

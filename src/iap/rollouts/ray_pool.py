@@ -1,12 +1,14 @@
-"""Episodes on a Ray cluster, whose nodes may join and leave as they like."""
+"""Episodes on a Ray cluster. Nodes may join and leave during an evaluation."""
 
 import contextlib
+import hashlib
 import logging
 import signal
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
+import cloudpickle
 import numpy as np
 import ray
 import ray._private.worker as ray_driver
@@ -14,34 +16,48 @@ import ray.exceptions
 import ray.util
 from jaxtyping import Float
 
-from iap.attention.arrays import require_count
+from iap._validation import require_count
 from iap.policies import Normaliser
 from iap.rollouts.episode import Episode
-from iap.rollouts.job import Job, Runner, explain
-from iap.rollouts.pool import ONE_CORE, START_TIMEOUT_S, Failure, Task, TaskQueue, require_seconds, unbuildable
+from iap.rollouts.job import Job, Runner, describe_error
+from iap.rollouts.pool import ONE_CORE, START_TIMEOUT_S, Failure, Task, TaskQueue, require_timeout, start_error
 
-MOST_WAITING = 1000  # tasks handed to Ray at a time
-MOST_UNBUILT = 100  # environments in a row that cannot be built, now that one could: some node is out of order
-
-_runner: Runner | None = None  # of a Ray worker process, which like any other has one environment at a time
+MAX_SUBMITTED = 1000  # tasks submitted to Ray at a time
+MAX_BUILD_FAILURES = 100  # consecutive ones, after the environment was built once: some node is broken
 
 
-class Unbuilt(NamedTuple):
-    """Why a worker could not even begin with an episode, which is no fault of the episode."""
+class BuildFailure(NamedTuple):
+    """Why a worker could not build the environment. It does not count as a failure of the episode."""
 
     reason: str
 
 
+class PickledJob(NamedTuple):
+    """A job as bytes, with a hash to compare it by: functions in a job are not equal after unpickling."""
+
+    content: bytes
+    digest: str
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """Pickle a job."""
+        content = cloudpickle.dumps(job)
+        return cls(content, hashlib.sha256(content).hexdigest())
+
+
+_runner: tuple[str, Runner] | None = None  # of a Ray worker process: the digest of its job, and its only environment
+
+
 class RayPool:
-    """Tasks of one episode and one core each, wherever Ray finds that core.
+    """Ray tasks of one episode and one core each.
 
     Args:
-        job: what the episodes have in common; its environment and `iap` must be installed on every node.
-        address: of a cluster ("auto", "host:port"); a cluster of this computer alone if not given. If this process is
-            connected to one already, that is used.
-        workers: how many cores a cluster of this computer has; all if not given.
-        timeout_s: how long an episode may take.
-        retries: how often an episode that failed is run again; those lost with their node do not count.
+        job: what the episodes have in common. `iap` and the environment must be installed on every node.
+        address: address of a cluster ("auto", "host:port"); by default a new cluster on this computer. If this process
+            is already connected to a cluster, that one is used.
+        workers: number of cores of a cluster on this computer; all by default.
+        timeout_s: time limit of an episode.
+        retries: how often an episode that failed is run again. The loss of a node does not count as a failure.
     """
 
     def __init__(
@@ -54,12 +70,13 @@ class RayPool:
         retries: int = 2,
     ) -> None:
         self.job = job
-        self.timeout_s = require_seconds("timeout_s", timeout_s)
+        self.timeout_s = require_timeout("timeout_s", timeout_s)
         self.retries = require_count("retries", retries, least=0)
-        self._proven = False  # whether the environment was ever built
-        self._unbuilt = 0  # how often it was not since the last episode
-        self._owned = not ray.is_initialized()
-        if self._owned:
+        self._pickled_job = PickledJob.of(job)
+        self._env_was_built = False
+        self._build_failures = 0  # since the last episode that finished
+        self._owns_connection = not ray.is_initialized()
+        if self._owns_connection:
             _connect(address, workers)
 
     def evaluate(
@@ -68,25 +85,25 @@ class RayPool:
         seeds: Sequence[Sequence[int]],
         normaliser: Normaliser | None = None,
     ) -> list[list[Episode]]:
-        """The episodes of each θ with each of its seeds, in that order."""
+        """Run the episodes of each θ with each of its seeds, and return them in that order."""
         queue = TaskQueue(self.job, thetas, seeds, self.retries)
-        self._prove()
+        self._check_build()
         running: dict[Any, int] = {}
-        job, shared = ray.put(self.job), ray.put(normaliser)
+        job, shared = ray.put(self._pickled_job), ray.put(normaliser)
         try:
-            while not queue.done:
-                while len(running) < MOST_WAITING and (number := queue.take()) is not None:
+            while not queue.is_done:
+                while len(running) < MAX_SUBMITTED and (number := queue.take()) is not None:
                     running[_run.remote(job, queue.tasks[number], shared, self.timeout_s)] = number
                 for reference in ray.wait(list(running))[0]:
-                    self._take_in(reference, running.pop(reference), queue)
+                    self._handle_result(reference, running.pop(reference), queue)
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)
         return queue.episodes()
 
     def close(self) -> None:
-        """Leave the cluster, if this pool has joined it; one of this computer alone ends."""
-        if self._owned and ray.is_initialized():
+        """Disconnect, if this pool made the connection. A cluster on this computer ends with it."""
+        if self._owns_connection and ray.is_initialized():
             ray.shutdown()
 
     def __enter__(self) -> Self:
@@ -95,80 +112,82 @@ class RayPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _prove(self) -> None:
-        """Build the environment once, somewhere, before every task tries to and fails."""
-        if not self._proven:
-            answer = _get(_build.options(max_retries=self.retries).remote(self.job))
-            if isinstance(answer, Failure | Unbuilt):
-                raise unbuildable(self.job, answer.reason)
-            self._proven = True
+    def _check_build(self) -> None:
+        """Build the environment once on some node, so that an error is reported once and not per task."""
+        if not self._env_was_built:
+            answer = _get(_build.options(max_retries=self.retries).remote(self._pickled_job))
+            if isinstance(answer, Failure | BuildFailure):
+                raise start_error(self.job, answer.reason)
+            self._env_was_built = True
 
-    def _take_in(self, reference: Any, number: int, queue: TaskQueue) -> None:
+    def _handle_result(self, reference: Any, number: int, queue: TaskQueue) -> None:
         match _get(reference):
             case Episode() as episode:
                 queue.finish(number, episode)
-                self._unbuilt = 0
+                self._build_failures = 0
             case Failure(reason):
                 queue.fail(number, reason)
-            case Unbuilt(reason):
+            case BuildFailure(reason):
                 queue.put_back(number)
-                self._unbuilt += 1
-                if self._unbuilt > MOST_UNBUILT:
-                    raise unbuildable(self.job, reason)
+                self._build_failures += 1
+                if self._build_failures > MAX_BUILD_FAILURES:
+                    raise start_error(self.job, reason)
             case None:
                 queue.put_back(number)
 
 
 def _get(reference: Any) -> Any:
-    """What a task has returned, or why it has not; None if it was lost with its node."""
+    """Return the result of a task, or why it has none; None if it was lost with its node."""
     try:
         return ray.get(reference)
     except (ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError):
         return None
     except ray.exceptions.WorkerCrashedError:
-        return Failure("the worker crashed, was killed, or took too long")
+        return Failure("the worker crashed, was killed, or exceeded its time limit")
     except ray.exceptions.OutOfMemoryError:
         return Failure("the worker was killed because its node ran out of memory")
-    except ray.exceptions.RayError as error:  # the task has not even begun
-        return Unbuilt(f"{type(error).__name__}: {error}")
+    except ray.exceptions.RayError as error:  # the task was never started
+        return BuildFailure(f"{type(error).__name__}: {error}")
 
 
 @ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ONE_CORE})
-def _build(job: Job) -> Unbuilt | None:
-    """In a Ray worker: build the environment, or tell why not."""
-    runner = _runner_of(job)
-    return runner if isinstance(runner, Unbuilt) else None
+def _build(job: PickledJob) -> BuildFailure | None:
+    """In a Ray worker: build the environment, or return why that failed."""
+    runner = _runner_for(job)
+    return runner if isinstance(runner, BuildFailure) else None
 
 
 @ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ONE_CORE})
-def _run(job: Job, task: Task, normaliser: Normaliser | None, timeout_s: float) -> Episode | Failure | Unbuilt:
-    """In a Ray worker: run an episode, or tell why not."""
-    runner = _runner_of(job)
-    if isinstance(runner, Unbuilt):
+def _run(
+    job: PickledJob, task: Task, normaliser: Normaliser | None, timeout_s: float
+) -> Episode | Failure | BuildFailure:
+    """In a Ray worker: run an episode, or return why that failed."""
+    runner = _runner_for(job)
+    if isinstance(runner, BuildFailure):
         return runner
     try:
         with _alarm(timeout_s):
             return runner.run(*task, normaliser)
     except Exception as error:
-        _forget_runner()  # it may be in any state: the next try gets a new one
-        return Failure(explain(error))
+        _close_runner()  # the environment may be in any state, so the retry builds a new one
+        return Failure(describe_error(error))
 
 
-def _runner_of(job: Job) -> Runner | Unbuilt:
+def _runner_for(job: PickledJob) -> Runner | BuildFailure:
     global _runner  # noqa: PLW0603
-    if _runner is None or _runner.job != job:
-        _forget_runner()
+    if _runner is None or _runner[0] != job.digest:
+        _close_runner()
         try:
             with _alarm(START_TIMEOUT_S):
-                _runner = Runner(job)
+                _runner = job.digest, Runner(cloudpickle.loads(job.content))
         except Exception as error:
-            return Unbuilt(f"{explain(error)} on {ray.util.get_node_ip_address()}")
-    return _runner
+            return BuildFailure(f"{describe_error(error)} on {ray.util.get_node_ip_address()}")
+    return _runner[1]
 
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """End this process if it takes longer, even in compiled code: nobody handles the signal."""
+    """Kill this process after the time limit, even in compiled code: the signal has no handler."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -176,18 +195,18 @@ def _alarm(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _forget_runner() -> None:
+def _close_runner() -> None:
     global _runner
     if _runner is not None:
-        runner, _runner = _runner, None
+        (_, runner), _runner = _runner, None
         runner.close()
 
 
 def _connect(address: str | None, workers: int | None) -> None:
-    """Join a cluster, or start one, without a word on standard output."""
-    here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+    """Join a cluster, or start one, without output."""
+    local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)  # JAX's: what is forked here is replaced at once
-        # Without an address Ray would join any cluster that runs on this computer, and refuse a number of workers.
-        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **here)
-    ray_driver._worker_logs_enabled = False  # it would print failures, which are reported with their episodes
+        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)  # from JAX: the forked process calls exec at once
+        # Without an address, Ray would join any cluster that runs on this computer, and refuse `num_cpus`.
+        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)
+    ray_driver._worker_logs_enabled = False  # failures are reported with their episodes

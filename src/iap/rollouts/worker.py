@@ -1,4 +1,4 @@
-"""The inside of a local worker: a process that runs one episode after another for the process that started it."""
+"""Main function of a local worker: a process that runs one episode after another for its parent."""
 
 import contextlib
 import fcntl
@@ -12,25 +12,25 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from iap.policies import Normaliser
-from iap.rollouts.job import Runner, explain
+from iap.rollouts.job import Runner, describe_error
 from iap.rollouts.pool import Failure, Task
 
 INPUT, OUTPUT = 0, 1  # file descriptors
 
 
 class Ready(NamedTuple):
-    """The environment is built."""
+    """Message to the parent: the environment is built."""
 
 
-class Begin(NamedTuple):
-    """All tasks from now on are to be normalised by this."""
+class SetNormaliser(NamedTuple):
+    """Message from the parent: the normaliser of all following tasks."""
 
     normaliser: Normaliser | None
 
 
 def main(descriptor: int, core: int | None) -> None:
-    """Serve whoever holds the other end of the socket, until it says None or is gone."""
-    _end_with_parent()
+    """Serve the parent at the other end of the socket until it sends None or closes the socket."""
+    _exit_with_parent()
     if core is not None:
         os.sched_setaffinity(0, {core})
     with Connection(descriptor) as parent, contextlib.suppress(ConnectionError):
@@ -38,37 +38,37 @@ def main(descriptor: int, core: int | None) -> None:
             _serve(parent)
         except Exception as error:
             traceback.print_exc()
-            parent.send(Failure(explain(error)))
+            parent.send(Failure(describe_error(error)))
 
 
 def _serve(parent: Connection) -> None:
     runner = Runner(pickle.loads(parent.recv_bytes()))
-    gc.freeze()  # what is there now stays, and need not be gone through again and again
+    gc.freeze()  # objects that exist now live until the end: exclude them from garbage collection
     parent.send(Ready())
     normaliser = None
     while (message := parent.recv()) is not None:
-        if isinstance(message, Begin):
+        if isinstance(message, SetNormaliser):
             normaliser = message.normaliser
         elif isinstance(message, Task):
-            _forget_output()
+            _truncate_output()
             parent.send(runner.run(*message, normaliser))
     runner.close()
 
 
-def _end_with_parent() -> None:
-    """Have the kernel kill this process and its children when the parent, however it ends, lets go of our input.
+def _exit_with_parent() -> None:
+    """Have the kernel kill this process and its children when the parent exits and thereby closes our input.
 
-    Even a worker that hangs in compiled code ends so; where the system cannot, it ends after its episode.
+    This also ends a worker that hangs in compiled code. On systems without F_SETSIG a worker ends after its episode.
     """
     if hasattr(fcntl, "F_SETSIG"):
         fcntl.fcntl(INPUT, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(INPUT, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(INPUT, fcntl.F_SETFL, os.O_ASYNC)
-    if select.select([INPUT], [], [], 0)[0]:  # nothing is ever written to it: it has ended already
+    if select.select([INPUT], [], [], 0)[0]:  # nothing is ever written to it, so the parent has exited already
         os._exit(1)
 
 
-def _forget_output() -> None:
-    """Empty the file that all output goes to: only the last episode's is of interest, should it be the last."""
+def _truncate_output() -> None:
+    """Empty the file that receives all output: only the output of the last episode is reported after a crash."""
     os.lseek(OUTPUT, 0, os.SEEK_SET)
     os.ftruncate(OUTPUT, 0)

@@ -1,4 +1,4 @@
-"""Episodes → numbers: which seeds are drawn for what, and what the episodes of a candidate come to."""
+"""Episodes → returns of candidates, on the seeds of training and of validation."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,20 +7,15 @@ import numpy as np
 from jaxtyping import Float
 
 from iap.policies import Normaliser
-from iap.rollouts import Episode, Pool
-from iap.training.config import HELD_OUT_SEEDS, TRAINING_SEEDS, TrainConfig
-
-
-def draw_seeds(seed: int, stream: int, count: int) -> list[int]:
-    """`count` seeds below 2²⁹ that depend on nothing but these numbers."""
-    return [int(x) % HELD_OUT_SEEDS for x in np.random.SeedSequence([seed, stream]).generate_state(count)]
+from iap.rollouts import TRAINING_SEEDS, VALIDATION_SEEDS, Episode, Pool, draw_seeds
+from iap.training.config import TrainConfig
 
 
 def run_candidates(
     config: TrainConfig, pool: Pool, thetas: Float[np.ndarray, "n p"], normaliser: Normaliser, iteration: int
 ) -> tuple[list[float], list[Episode]]:
     """The mean return of each candidate on the iteration's seeds, which all share; and all episodes."""
-    seeds = [TRAINING_SEEDS + seed for seed in draw_seeds(config.seed, iteration, config.episodes)]
+    seeds = draw_seeds(config.seed, iteration, config.episodes, TRAINING_SEEDS)
     results = pool.evaluate(thetas, [seeds] * len(thetas), normaliser)
     return [mean_return(episodes) for episodes in results], [episode for own in results for episode in own]
 
@@ -28,23 +23,23 @@ def run_candidates(
 def run_held_out(
     config: TrainConfig, pool: Pool, thetas: Float[np.ndarray, "n p"], normaliser: Normaliser
 ) -> list[float]:
-    """The mean return of each θ on seeds that training never uses, the same at every check."""
-    seeds = [HELD_OUT_SEEDS + seed for seed in draw_seeds(config.seed, 0, config.evaluate_episodes)]
+    """The mean return of each θ on validation seeds, which are the same at every evaluation and never trained on."""
+    seeds = draw_seeds(config.seed, 0, config.evaluate_episodes, VALIDATION_SEEDS)
     return [mean_return(episodes) for episodes in pool.evaluate(thetas, [seeds] * len(thetas), normaliser)]
 
 
 def mean_return(episodes: Sequence[Episode]) -> float:
-    """NaN if one of them failed for good."""
+    """NaN if one of the episodes failed."""
     return float(np.mean([episode.total for episode in episodes]))
 
 
 def best_of(returns: Sequence[float]) -> int:
-    """The number of the best candidate; of the first if all have failed."""
+    """The index of the best candidate; 0 if all have failed."""
     return int(np.nanargmax(returns)) if np.isfinite(returns).any() else 0
 
 
-def gather(normaliser: Normaliser, episodes: Iterable[Episode]) -> Normaliser:
-    """The statistics of before and of these episodes, merged in the order of the candidates."""
+def merge_statistics(normaliser: Normaliser, episodes: Iterable[Episode]) -> Normaliser:
+    """The statistics so far and those of these episodes, merged in the order of the candidates."""
     for episode in episodes:
         if episode.error is None:
             normaliser = normaliser.merge(episode.moments)
@@ -52,7 +47,7 @@ def gather(normaliser: Normaliser, episodes: Iterable[Episode]) -> Normaliser:
 
 
 def summarise(returns: Sequence[float], episodes: Sequence[Episode]) -> dict[str, float | int | None]:
-    """The returns of candidates for a row of metrics."""
+    """The returns of candidates as a row of metrics."""
     known = [x for x in returns if math.isfinite(x)]
     return {
         "best": max(known, default=None),
@@ -63,5 +58,5 @@ def summarise(returns: Sequence[float], episodes: Sequence[Episode]) -> dict[str
 
 
 def finite(x: float) -> float | None:
-    """A float for JSON, which has no NaN."""
+    """A number for JSON, which has no NaN."""
     return x if math.isfinite(x) else None
