@@ -9,6 +9,7 @@ exit status is 1 if a table is out of date.
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -17,7 +18,8 @@ import iap
 from iap.evolution import STRATEGIES
 from iap.policies import CONTROLLERS, ENCODERS, count_params
 from iap.policies.serialization import load
-from iap.training import Distillation, TrainConfig
+from iap.distillation.config import Distillation
+from iap.training.config import TrainConfig
 from iap.zoo import zoo_file, zoo_names
 
 ROOT = Path(__file__).parents[1]
@@ -31,13 +33,18 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def registry_table(registry: Mapping[str, type]) -> str:
-    """Name, class, first line of the docstring and fields of each entry."""
+    """Name, class, description and options of each entry.
+
+    The description is the first line of the module's docstring, or of the class's if a module has several entries.
+    """
+    modules = Counter(entry.__module__ for entry in registry.values())
     rows = []
     for name, entry in registry.items():
-        line = (inspect.getdoc(entry) or "").split("\n\n")[0].replace("\n", " ").rstrip(".")
+        documented = entry if modules[entry.__module__] > 1 else inspect.getmodule(entry)
+        line = (inspect.getdoc(documented) or "").split("\n\n")[0].replace("\n", " ").rstrip(".")
         options = ", ".join(f"`{field.name}`" for field in fields(entry))
         rows.append([f"`{name}`", f"`{entry.__name__}`", line, options])
-    return markdown(["name", "class", "", "options"], rows)
+    return markdown(["name", "class", "description", "options"], rows)
 
 
 def initialisation(config: TrainConfig) -> str:

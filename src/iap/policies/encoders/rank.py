@@ -31,7 +31,7 @@ Select = Literal["top", "sample"]
 
 @dataclass(frozen=True)
 class Rank(Encoder):
-    """IAP-rank: linear attention scores every patch, and the best few become features.
+    """IAP-rank.
 
     Attributes:
         patch: side of a patch in pixels.

@@ -30,7 +30,7 @@ from iap.policies.params import ParamSpec, affine
 
 @dataclass(frozen=True)
 class Trans(Encoder):
-    """IAP-trans: a learnt P pools the linear attention of all patches, P·A·V.
+    """IAP-trans.
 
     Attributes:
         patch: side of a patch in pixels.
