@@ -24,7 +24,7 @@ from pathlib import Path
 from iap.cli.tables import write_json
 from iap.evaluation.evaluate import evaluate, policy_job
 from iap.rollouts import LocalPool
-from iap.training import TrainConfig
+from iap.training.config import TrainConfig
 from iap.training.sweep import train_the_rest
 from iap.zoo.locate import locate_policy
 

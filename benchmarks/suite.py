@@ -112,7 +112,7 @@ def pretraining() -> str:
     for task in trained_tasks():
         facts = RUNS.best_policy(task).facts.get("pretrained")
         if facts is not None:
-            lines.append([task, f"{facts['r2_initial']:.2f}", f"{facts['r2_final']:.2f}"])
+            lines.append([task, f"{facts['r2_initial']:.2f}", f"{facts['r2_pretrained']:.2f}"])
     return markdown(["task", "R² before", "R² after"], lines)
 
 

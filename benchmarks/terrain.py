@@ -21,7 +21,7 @@ from studies.terrain import ARMS, EVALUATE_FROM, STEP_STONES, TERRAINS
 
 import iap
 from iap.cli.tables import write_json
-from iap.envs import EnvConfig
+from iap.envs.core import EnvConfig
 from iap.envs.quadruped.footsteps.baselines import blind_action, oracle_action
 from iap.evaluation.ablations import run_ablations
 from iap.evaluation.attention_statistics import attention_statistics

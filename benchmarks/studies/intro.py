@@ -1,10 +1,10 @@
 """The paper's first figure: cheetah-run at 100 × 100, the 5 best of 625 patches, four kinds of attention."""
 
 from iap.attention import Kernel, Positions, ReLU, Softmax
-from iap.envs import EnvConfig
+from iap.envs.core import EnvConfig
 from iap.evolution import SNES
 from iap.policies import MLP, AttentionAgent, Encoder, PolicyConfig, Rank, SelectedPatches
-from iap.training import SigmaMultipliers, TrainConfig
+from iap.training.config import SigmaMultipliers, TrainConfig
 
 PATCH, TOP_K, PROJECTIONS = 4, 5, 15
 SEEDS = range(5)

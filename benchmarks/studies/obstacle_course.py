@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import iap
 from iap.policies import CNN, Blind, Encoder, Rank
-from iap.training import TrainConfig
+from iap.training.config import TrainConfig
 
 PRESET = iap.presets["obstacle-course"]
 BASE = replace(PRESET, random_search=200, iterations=16, episodes=4, evaluate_every=4)

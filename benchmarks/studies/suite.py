@@ -6,9 +6,10 @@ An arm is a preset, or a preset with another encoder: a small CNN, or none (blin
 from dataclasses import replace
 
 import iap
-from iap.envs import EnvConfig
+from iap.envs.core import EnvConfig
 from iap.policies import CNN, LSTM, Blind, Encoder, Rank
-from iap.training import Distillation, TrainConfig
+from iap.distillation.config import Distillation
+from iap.training.config import TrainConfig
 
 EVALUATE_WITH = {"split": "held-out", "difficulty": "medium"}
 SEEDS = (0, 1, 2)

@@ -10,7 +10,7 @@ from itertools import product
 import iap
 from iap.evolution import SNES
 from iap.policies import Rank
-from iap.training import TrainConfig
+from iap.training.config import TrainConfig
 
 EVALUATE_WITH = {"split": "held-out", "difficulty": "medium"}
 PATCHES, DIMENSIONS, TOP_KS = (2, 4, 8), (4, 16, 64), (10, 50, 100)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import iap
 from iap.attention import Softmax
 from iap.policies import CNN, Blind, Encoder, Rank, SelectedPatches, Trans
-from iap.training import TrainConfig
+from iap.training.config import TrainConfig
 
 EVALUATE_FROM = 1000  # the observation was designed on the first terrains
 TERRAINS = ("step-stones-single-foot", "stone-grid-single-foot", "stairs-single-foot")
