@@ -203,9 +203,9 @@ tokens = place(extract(as_pixels(image), 2, 2), grid_of(8, 8, 2, 2), Positions()
 weights = np.ones((12, 4), np.float32)
 for kernel in (ReLU(), Softmax("favor++", normalised=True)):
     scores = rank_scores(*featurise(kernel, project(tokens, weights), project(tokens, weights)))
-    chosen = top(scores.values, 3)
+    selected = top(scores.values, 3)
     sample(scores.values, 3, np.full(16, 0.5, np.float32), kernel)
-    gather(tokens, chosen), mask(tokens, chosen)
+    gather(tokens, selected), mask(tokens, selected)
 print(*sorted({"jax", "jaxlib", "torch", "numba"} & set(sys.modules)), "after a run", sep=",")
 """
 
@@ -231,8 +231,8 @@ MIXTURES = {
     ),
     "attention_matrix": (lambda x: attention_matrix(Softmax(), x, normal(5, 4)), normal(5, 4), ("queries", "keys")),
     "sample": (lambda x: sample(np.ones(5, np.float32), 1, x, ReLU()), np.full(5, 0.5, np.float32), ("uniforms",)),
-    "gather": (lambda x: gather(normal(5, 4), x), np.array([0, 2]), ("values", "chosen")),
-    "mask": (lambda x: mask(normal(5, 4), x), np.array([0, 2]), ("values", "chosen")),
+    "gather": (lambda x: gather(normal(5, 4), x), np.array([0, 2]), ("values", "selected")),
+    "mask": (lambda x: mask(normal(5, 4), x), np.array([0, 2]), ("values", "selected")),
 }
 
 

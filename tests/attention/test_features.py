@@ -52,10 +52,10 @@ def test_features_are_what_the_formulas_say(library, kernel):
     @given(library.cases(any_case, ((), 12, 4, 15), ((2, 3), 5, 3, 15)), st.integers(0, 99))
     def check(case, seed):
         batch, patches, d, m = case
-        chosen = kernel if isinstance(kernel, ReLU) else Softmax(kernel.features, m, kernel.normalised, seed)
+        selected = kernel if isinstance(kernel, ReLU) else Softmax(kernel.features, m, kernel.normalised, seed)
         queries, keys = normal(*batch, patches, d, seed=seed), normal(*batch, patches, d, seed=seed + 1)
-        found = featurise(chosen, library.array(queries), library.array(keys))
-        for features, expected in zip(found, formula(chosen, queries, keys), strict=True):
+        found = featurise(selected, library.array(queries), library.array(keys))
+        for features, expected in zip(found, formula(selected, queries, keys), strict=True):
             np.testing.assert_allclose(library.true(features), expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
     check()

@@ -52,8 +52,8 @@ def test_both_orders_of_the_products_equal_the_explicit_ones(library, kernel, no
         queries, keys = (rng.normal(1, 0.3, (*leading, patches, d)).astype(np.float32) for _ in "qk")
         values = normal(*leading, patches, width, seed=seed)
         pooling = normal(*leading, rows, patches, seed=seed + 1)
-        chosen = kernel if isinstance(kernel, ReLU) else Softmax(kernel.features, m, kernel.normalised, seed)
-        features = featurise(chosen, library.array(queries), library.array(keys))
+        selected = kernel if isinstance(kernel, ReLU) else Softmax(kernel.features, m, kernel.normalised, seed)
+        features = featurise(selected, library.array(queries), library.array(keys))
         for residual in (False, True):
             found = mix(
                 library.array(pooling),

@@ -279,6 +279,6 @@ def test_float32_stays_float32_and_float64_stays_float64(library, kernel, dtype)
             ]
             results += [x for pair in scaled for x in (*pair, pair.true())]
             results += [mixed, layer_norm(mixed), *sum_heads(scaled[2])]
-        chosen = top(results[-1], 1)
-        results += [*features[0], gather(values, chosen), mask(values, chosen)]
+        selected = top(results[-1], 1)
+        results += [*features[0], gather(values, selected), mask(values, selected)]
     assert {str(library.numpy(x).dtype) for x in results} == {np.dtype(floats).name}

@@ -62,8 +62,8 @@ def test_linear_scores_equal_those_of_the_explicit_matrix(library, kernel, norma
             leading, patches, d, seed, spread=0.2 if kernel.signed and normalise_rows else 1.0
         )
         pooling = np.random.default_rng(seed).normal(1, 1, (*leading, patches)).astype(np.float32)
-        chosen = with_projections(kernel, m, seed)
-        features = featurise(chosen, library.array(queries), library.array(keys))
+        selected = with_projections(kernel, m, seed)
+        features = featurise(selected, library.array(queries), library.array(keys))
         for weights in (None, pooling):
             weighted = None if weights is None else library.array(weights)
             scores = rank_scores(*features, pooling=weighted, normalise_rows=normalise_rows)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from iap.attention import ReLU, Softmax, gather, mask, sample, top
-from iap.attention.selection import top_of_image
+from iap.attention.kernels.selection import select_top
 
 # few distinct numbers, so that ties abound; both zeros, and infinities
 LEVELS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-30, 1.0, 2.0, np.inf])
@@ -45,9 +45,9 @@ def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
     """Few of a single image's scores are kept in order, many are partitioned, and those of a batch are sorted."""
     scores = np.array(levels, np.float32)[:: -1 if reverse else 1]
     top_k = data.draw(st.integers(1, len(scores)))
-    for chosen in (top(scores, top_k), top_of_image(scores, top_k)):
-        np.testing.assert_array_equal(chosen, top(scores[None], top_k)[0])
-        assert chosen.dtype == np.int64
+    for selected in (top(scores, top_k), select_top(scores, top_k)):
+        np.testing.assert_array_equal(selected, top(scores[None], top_k)[0])
+        assert selected.dtype == np.int64
 
 
 @pytest.mark.parametrize("top_k", [1, 16, 32])
@@ -56,7 +56,7 @@ def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
 def test_of_an_image_with_many_patches_the_same_are_chosen(top_k, levels, count):
     scores = np.random.default_rng(0).integers(-levels, levels, count).astype(np.float32)
     for ordered in (scores, np.sort(scores), np.sort(scores)[::-1].copy()):
-        np.testing.assert_array_equal(top_of_image(ordered, top_k), top(ordered[None], top_k)[0])
+        np.testing.assert_array_equal(select_top(ordered, top_k), top(ordered[None], top_k)[0])
 
 
 @pytest.mark.parametrize("top_k", [1, 5, 40, 50])
@@ -64,7 +64,7 @@ def test_of_an_image_with_many_patches_the_same_are_chosen(top_k, levels, count)
 def test_a_score_that_is_no_number_is_found_wherever_it_is(top_k, place):
     scores = np.linspace(1, 0, 50, dtype=np.float32)
     scores[place] = np.nan
-    for choose in (top, top_of_image):
+    for choose in (top, select_top):
         with pytest.raises(ValueError, match="scores must not hold NaN"):
             choose(scores, top_k)
 
@@ -79,15 +79,15 @@ def test_the_first_draw_follows_the_scores_and_the_second_what_is_left(library):
     scores = np.array([0.5, 3, 0, 1, 1.5], np.float32)
     draws = 6000
     repeated = np.tile(scores, (draws, 1))
-    chosen = library.numpy(sample(library.array(repeated), 2, library.array(uniforms_of(draws, 5)), ReLU()))
+    selected = library.numpy(sample(library.array(repeated), 2, library.array(uniforms_of(draws, 5)), ReLU()))
     share = scores / scores.sum()
-    first = np.bincount(chosen[:, 0], minlength=5)
+    first = np.bincount(selected[:, 0], minlength=5)
     likely = share > 0
     assert not first[~likely].any()
     assert stats.chisquare(first[likely], draws * share[likely]).pvalue > 1e-3
     pairs = list(itertools.permutations(np.flatnonzero(likely), 2))
     expected = [draws * share[i] * share[j] / (1 - share[i]) for i, j in pairs]
-    counted = [np.sum((chosen[:, 0] == i) & (chosen[:, 1] == j)) for i, j in pairs]
+    counted = [np.sum((selected[:, 0] == i) & (selected[:, 1] == j)) for i, j in pairs]
     assert sum(counted) == draws
     assert stats.chisquare(counted, expected).pvalue > 1e-3
 
@@ -96,9 +96,9 @@ def test_the_first_draw_follows_the_scores_and_the_second_what_is_left(library):
 def test_draws_never_repeat_and_zeros_come_last(levels, seed, data):
     scores = np.array(levels, np.float32)
     top_k = data.draw(st.integers(1, len(scores)))
-    chosen = sample(scores, top_k, uniforms_of(len(scores), seed=seed), Softmax())
-    assert len(set(chosen.tolist())) == top_k
-    drawn = scores[chosen] > 0
+    selected = sample(scores, top_k, uniforms_of(len(scores), seed=seed), Softmax())
+    assert len(set(selected.tolist())) == top_k
+    drawn = scores[selected] > 0
     assert np.all(drawn[:-1] >= drawn[1:])
     assert drawn.sum() == min(top_k, np.count_nonzero(scores))
 
@@ -117,8 +117,8 @@ def test_the_same_uniforms_draw_the_same_patches_in_every_library(library):
 def test_uniforms_at_the_ends_of_their_range_do_no_harm(library):
     scores = np.array([1, 2, 3, 0], np.float32)
     uniforms = np.array([0, 1, 0.5, 1], np.float32)
-    chosen = library.numpy(sample(library.array(scores), 4, library.array(uniforms), ReLU()))
-    assert chosen.tolist() == [1, 2, 0, 3]
+    selected = library.numpy(sample(library.array(scores), 4, library.array(uniforms), ReLU()))
+    assert selected.tolist() == [1, 2, 0, 3]
 
 
 @pytest.mark.parametrize("normalised", [False, True])
@@ -146,14 +146,14 @@ def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
         rng = np.random.default_rng(seed)
         top_k = int(rng.integers(1, patches + 1))
         values = rng.normal(size=(patches, width) if shared else (*batch, patches, width)).astype(np.float32)
-        chosen = rng.permuted(np.tile(np.arange(patches), (*batch, 1)), axis=-1)[..., :top_k]
-        v, c = library.array(values), library.array(chosen)
+        selected = rng.permuted(np.tile(np.arange(patches), (*batch, 1)), axis=-1)[..., :top_k]
+        v, c = library.array(values), library.array(selected)
         gathered, masked = library.numpy(gather(v, c)), library.numpy(mask(v, c))
         assert gathered.dtype == masked.dtype == np.float32
         for index in np.ndindex(*batch):
             own = values if shared else values[index]
-            np.testing.assert_array_equal(gathered[index], [own[i] for i in chosen[index]])
-            kept = [own[i] if i in chosen[index] else np.zeros(width) for i in range(patches)]
+            np.testing.assert_array_equal(gathered[index], [own[i] for i in selected[index]])
+            kept = [own[i] if i in selected[index] else np.zeros(width) for i in range(patches)]
             np.testing.assert_array_equal(masked[index], kept)
 
     check()
@@ -202,5 +202,5 @@ def test_lists_are_neither_scores_nor_values():
     for function in (gather, mask):
         with pytest.raises(TypeError, match=r"values .* list"):
             function([[1.0]], np.array([0]))
-        with pytest.raises(TypeError, match=r"chosen .* list"):
+        with pytest.raises(TypeError, match=r"selected .* list"):
             function(np.ones((1, 1), np.float32), [0])

@@ -1,15 +1,17 @@
-"""The paper's mathematics on NumPy, JAX or PyTorch arrays: image → patches → scores → the patches that matter."""
+"""The paper's mathematics on NumPy, JAX or PyTorch arrays: image → patches → scores → selected patches."""
 
 from iap.attention.arrays import Array, Scaled
 from iap.attention.exact import attention_matrix, exact_scores
-from iap.attention.features import Kernel, ReLU, Softmax, draw_projections, featurise, project
+from iap.attention.features import KERNELS, Kernel, ReLU, Softmax, draw_projections, featurise, project
 from iap.attention.mixing import layer_norm, merge_heads, mix
+from iap.attention.moments import weighted_moments
 from iap.attention.patches import Grid, as_pixels, centres_of, extract, grid_of
 from iap.attention.positions import Positions, place, sinusoidal
 from iap.attention.ranking import pool_queries, rank_scores, score_keys, sum_heads
-from iap.attention.selection import gather, mask, sample, top
+from iap.attention.selection import gather, mask, sample, soft_top_k, top
 
 __all__ = [
+    "KERNELS",
     "Array",
     "Grid",
     "Kernel",
@@ -37,6 +39,8 @@ __all__ = [
     "sample",
     "score_keys",
     "sinusoidal",
+    "soft_top_k",
     "sum_heads",
     "top",
+    "weighted_moments",
 ]

@@ -1,4 +1,4 @@
-"""Arrays of any library, numbers that cannot overflow, and errors that name the argument and the value."""
+"""Arrays of any library, arrays with a separate scale against overflow, and checks of array arguments."""
 
 import sys
 from typing import Any, NamedTuple
@@ -6,25 +6,40 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
 
-Array = Any  # a NumPy, JAX or PyTorch array; shapes stand in the annotations
+from iap._validation import require_count
+
+__all__ = [
+    "Array",
+    "Scaled",
+    "is_concrete",
+    "is_known_false",
+    "like",
+    "namespace",
+    "require_count",
+    "require_finite",
+    "require_floats",
+    "require_same_dtype",
+]
+
+Array = Any  # a NumPy, JAX or PyTorch array; annotations give the shapes
 
 
 class Scaled(NamedTuple):
-    """The array `values · exp(log_scale)`, kept apart so that nothing overflows.
+    """The array `values · exp(log_scale)`, in two parts so that nothing overflows.
 
-    The two broadcast against each other: a scale per array, per row or per entry.
+    The two broadcast against each other: there is one scale for the array, for each row or for each entry.
     """
 
     values: Array
     log_scale: Array
 
     def true(self) -> Array:
-        """The array itself, which may overflow."""
+        """The product, which may overflow."""
         return self.values * namespace(log_scale=self.log_scale).exp(self.log_scale)
 
 
 def namespace(**arrays: Array) -> Any:
-    """The array API of the one library that all of `arrays` belong to; JAX and PyTorch are never imported here."""
+    """The array API of the library that all of `arrays` belong to. This imports neither JAX nor PyTorch."""
     for name, x in arrays.items():
         if not is_array_api_obj(x):
             raise TypeError(f"{name} must be a NumPy, JAX or PyTorch array, not {type(x).__name__}")
@@ -43,18 +58,8 @@ def like(constant: np.ndarray, x: Array) -> Array:
     return namespace(x=x).asarray(np.array(constant), dtype=x.dtype, **where)
 
 
-def require_count(name: str, value: object, least: int = 1, most: int | None = None, why: str = "") -> int:
-    """`value` as a whole number in [least, most]."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, not {value!r}")
-    if value < least or (most is not None and value > most):
-        wanted = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise ValueError(f"{name} must be {wanted}{why}, not {value}")
-    return int(value)
-
-
 def require_floats(name: str, x: Array, rank: int | None = None, least_rank: int | None = None) -> Array:
-    """`x` if it is a float32 or float64 array of the rank asked for."""
+    """`x`, if it is a float32 or float64 array with the required number of axes."""
     xp = namespace(**{name: x})
     if x.dtype not in (xp.float32, xp.float64):
         raise TypeError(f"{name} must be float32 (or float64), not {x.dtype}")
@@ -66,26 +71,26 @@ def require_floats(name: str, x: Array, rank: int | None = None, least_rank: int
 
 
 def require_same_dtype(**arrays: Array) -> None:
-    """Refuse a mixture that would silently become float64."""
+    """Refuse arrays of different dtypes, whose result would silently be float64."""
     if len({str(x.dtype) for x in arrays.values()}) > 1:
         kinds = ", ".join(f"{name} {x.dtype}" for name, x in arrays.items())
         raise TypeError(f"arrays must share one dtype: {kinds}")
 
 
 def require_finite(name: str, x: Array) -> Array:
-    """`x` if it holds no NaN or infinity; values still being traced cannot be looked at and pass."""
+    """`x`, if it holds no NaN or infinity. Values that are being traced are unknown and pass."""
     if is_known_false(namespace(**{name: x}).isfinite(x).all()):
         raise ValueError(f"{name} must be finite, but holds NaN or infinity")
     return x
 
 
 def is_known_false(condition: Array) -> bool:
-    """Whether `condition` can be looked at and does not hold; JAX stages all operations, even those on known arrays."""
+    """Whether `condition` is known and False. While JAX traces, even results of known arrays are unknown."""
     return is_concrete(condition) and not bool(condition)
 
 
 def is_concrete(x: Array) -> bool:
-    """Whether the values of `x` can be looked at: not while JAX or torch.func traces it."""
+    """Whether the values of `x` are known: not while JAX or torch.func traces it."""
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(x, jax.core.Tracer):
         return False

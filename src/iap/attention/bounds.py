@@ -1,19 +1,19 @@
-"""How many random projections or hash bits the paper's theorems ask for, with their errata."""
+"""The number of random projections or hash bits that the paper's theorems require, with their errata."""
 
 import math
 
-from iap.attention.arrays import require_count
+from iap._validation import require_count
 
-LARGEST_EXPONENT = 300.0  # of e, so that its square is still a float
+LARGEST_EXPONENT = 300.0  # of e, so that the square does not overflow
 
 
 def projections_for_ranking(d: int, radius: float, epsilon: float, p: float) -> int:
-    """M so that trigonometric features rank within ε of exact softmax, all scores at once, with probability ≥ 1 − p.
+    """The m for which all scores of trigonometric features are within ε of exact softmax, with probability ≥ 1 − p.
 
-    For un-normalised queries and keys in a ball of this radius. The second theorem, first part, with an erratum: its
-    proof lets τ = exp(R²/√d), which turns an error of the Gaussian kernel into one of the softmax kernel, multiply
-    the *probability*; it multiplies the *error*, so ε/τ stands where ε does. As printed the bound fails for large R
-    (`tests/paper` shows it); with τ ≈ 1 the two agree.
+    For un-normalised queries and keys in a ball of this radius. The second theorem, first part, with an erratum: in
+    its proof τ = exp(R²/√d), which turns an error of the Gaussian kernel into one of the softmax kernel, multiplies
+    the *probability*. It multiplies the *error*, so that ε/τ replaces ε. As printed, the bound fails for large R (see
+    `tests/paper`); for τ ≈ 1 the two agree.
     """
     require_count("d", d)
     _require_positive("radius", radius)
@@ -27,7 +27,7 @@ def projections_for_ranking(d: int, radius: float, epsilon: float, p: float) -> 
 
 
 def projections_for_ranking_as_printed(d: int, radius: float, epsilon: float, p: float) -> int:
-    """The same m as the paper prints it: 4(d+2)(10 + log(R²√d/pε²) + R²/√d)/ε²."""
+    """The m of `projections_for_ranking` as the paper prints it: 4(d+2)(10 + log(R²√d/pε²) + R²/√d)/ε²."""
     require_count("d", d)
     _require_positive("radius", radius)
     _require_positive("epsilon", epsilon)
@@ -39,12 +39,12 @@ def projections_for_ranking_as_printed(d: int, radius: float, epsilon: float, p:
 def projections_for_low_scores(
     d: int, alpha: float, epsilon: float, p: float, *, tokens: int = 1, steps: int = 1
 ) -> int:
-    """M so that positive features keep the scores of unimportant patches within ε of the truth, over all steps.
+    """The m for which positive features estimate low scores to within ε, over all steps.
 
     For normalised queries and keys, and `tokens` patches whose attention is at most exp(√d·cos(π − α)). The second
-    theorem, second part. The statement's |P|² is what is built; the proof's L² is not needed, since a score is a mean
-    of entries, so its error varies no more than the worst entry's, and Chebyshev with a union over |P| ≤ |P|² scores
-    is enough. "At most ε" must be read as "off by at most ε".
+    theorem, second part. This uses the |P|² of the statement. The L² of the proof is not needed: a score is a mean of
+    entries, so the variance of its error is at most that of the worst entry, and Chebyshev's inequality with a union
+    bound over |P| ≤ |P|² scores suffices. "At most ε" must be read as "in error by at most ε".
     """
     require_count("d", d)
     require_count("tokens", tokens)
@@ -59,7 +59,7 @@ def projections_for_low_scores(
 
 
 def bits_for_hashing(patches: int, epsilon: float, p: float, *, steps: int = 1) -> int:
-    """m′ so that all hashed angles are within ε·π/2 at every step, with probability ≥ 1 − p.
+    """The m′ for which all hashed angles are within ε·π/2 at every step, with probability ≥ 1 − p.
 
     The first theorem. It prints (2/pε²)(log L + log I); its proof gives (2/ε²)(log L + log I + log(2/p)).
     """
@@ -71,7 +71,7 @@ def bits_for_hashing(patches: int, epsilon: float, p: float, *, steps: int = 1) 
 
 
 def hashing_error(d: int, epsilon: float) -> float:
-    """How far scores can be off when hashed angles are within ε·π/2: exp(√d)·(π/2)·ε."""
+    """The largest error of a score if hashed angles are within ε·π/2: exp(√d)·(π/2)·ε."""
     require_count("d", d)
     _require_positive("epsilon", epsilon)
     return math.exp(math.sqrt(d)) * math.pi / 2 * epsilon

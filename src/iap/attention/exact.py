@@ -1,13 +1,15 @@
-"""The L×L attention matrix itself: the oracle that linear attention is tested against, and the baseline it beats."""
+"""The explicit L×L attention matrix: the reference for tests of linear attention, and the baseline in benchmarks."""
 
 from jaxtyping import Float
 
-from iap.attention.arrays import Array, Scaled, namespace, require_count, require_floats, require_same_dtype
+from iap._validation import require_count
+from iap.attention.arrays import Array, Scaled, namespace, require_floats, require_same_dtype
 from iap.attention.features import Kernel, ReLU, softmax_inputs
+from iap.attention.primitives import relu
 from iap.attention.ranking import LARGEST_EXPONENT, check_pooling, with_one_scale
 
-LOWEST = -1e30  # the log of what is as good as nothing
-BLOCK_ENTRIES = 1 << 19  # of the matrix at a time: 2 MB in float32, so that it stays in the cache
+LOWEST = -1e30  # stands for log 0
+BLOCK_ENTRIES = 1 << 19  # of the matrix in memory at a time: 2 MB in float32, which fits the cache
 
 
 def attention_matrix(
@@ -17,7 +19,7 @@ def attention_matrix(
     *,
     normalise_rows: bool = False,
 ) -> Scaled:
-    """A(i, j) = K(q_i, k_j), each row with a scale of its own (or summing to one)."""
+    """A(i, j) = K(q_i, k_j), each row with its own scale, or with rows that sum to one."""
     xp = namespace(queries=queries, keys=keys)
     peak, weights = _block(kernel, *_inputs(kernel, queries, keys))
     if normalise_rows:
@@ -37,12 +39,12 @@ def exact_scores(
     """R = (1/L)·P·A from the explicit matrix, a block of rows at a time: O(L²·d) time, O(block·L) memory.
 
     Args:
-        kernel: which attention; a softmax is exact here, whatever feature map it names.
+        kernel: the kernel; a softmax is exact here, its feature map is not used.
         queries: Q, (L, d).
         keys: K, (L, d).
         pooling: P, the weight of each query; all ones if not given.
-        normalise_rows: whether each query's attention is made to sum to one.
-        block: how many rows of the matrix exist at a time; by default as many as fit the cache.
+        normalise_rows: whether each query's attention is scaled to sum to one.
+        block: the number of rows in memory at a time; by default as many as fit the cache.
     """
     xp = namespace(queries=queries, keys=keys)
     require_floats("queries", queries, rank=2)
@@ -74,8 +76,7 @@ def _inputs(kernel: Kernel, queries: Array, keys: Array) -> tuple[Array, Array]:
     if queries.shape[-1] != keys.shape[-1]:
         raise ValueError(f"queries have {queries.shape[-1]} dimensions, but keys have {keys.shape[-1]}")
     if isinstance(kernel, ReLU):
-        xp = namespace(queries=queries, keys=keys)
-        return xp.maximum(queries, xp.zeros_like(queries)), xp.maximum(keys, xp.zeros_like(keys))
+        return relu(queries), relu(keys)
     return softmax_inputs(kernel, queries), softmax_inputs(kernel, keys)
 
 
@@ -90,17 +91,17 @@ def _block(kernel: Kernel, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _add(total: Scaled, rows: Scaled, weights: Array) -> Scaled:
-    """The sum so far and these weighted rows, under the scale of the largest that has any weight."""
+    """The sum of `total` and these weighted rows, with the scale of the largest row whose weight is not 0."""
     xp = namespace(weights=weights)
-    heard = xp.where(rows.values != 0, rows.log_scale, xp.full_like(rows.log_scale, LOWEST))
-    top = xp.maximum(total.log_scale, xp.max(heard, axis=0, keepdims=True))
+    weighted = xp.where(rows.values != 0, rows.log_scale, xp.full_like(rows.log_scale, LOWEST))
+    top = xp.maximum(total.log_scale, xp.max(weighted, axis=0, keepdims=True))
     sizes = xp.exp(xp.clip(rows.log_scale - top, None, LARGEST_EXPONENT))
     return Scaled(total.values * xp.exp(total.log_scale - top) + (rows.values * sizes) @ weights, top)
 
 
 def _shares(weights: Array) -> Array:
-    """What each row is to be multiplied with to sum to one; a row that sums to 0 stays 0."""
+    """The factor by which each row sums to one; 0 for a row that sums to 0."""
     xp = namespace(weights=weights)
     sums = xp.sum(weights, axis=-1)
-    dead = sums == 0
-    return xp.where(dead, xp.zeros_like(sums), 1 / xp.where(dead, xp.ones_like(sums), sums))
+    empty = sums == 0
+    return xp.where(empty, xp.zeros_like(sums), 1 / xp.where(empty, xp.ones_like(sums), sums))

@@ -1,4 +1,4 @@
-"""Kernels, and the feature maps φ that make attention linear: K(u, v) = E[φ(u)·φ(v)]."""
+"""Kernels and the feature maps φ that make attention linear: K(u, v) = E[φ(u)·φ(v)]."""
 
 import math
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from iap._registry import Registry
 from iap.attention.arrays import (
     Array,
     Scaled,
@@ -18,6 +19,7 @@ from iap.attention.arrays import (
     require_floats,
     require_same_dtype,
 )
+from iap.attention.primitives import relu
 
 MapName = Literal["positive", "trigonometric", "hyperbolic", "favor++"]
 MAPS: tuple[MapName, ...] = ("positive", "trigonometric", "hyperbolic", "favor++")
@@ -25,11 +27,11 @@ MAPS: tuple[MapName, ...] = ("positive", "trigonometric", "hyperbolic", "favor++
 
 @dataclass(frozen=True)
 class ReLU:
-    """K(u, v) = relu(u)·relu(v): deterministic, and the fastest."""
+    """K(u, v) = relu(u)·relu(v): deterministic, and the fastest kernel."""
 
     @property
     def signed(self) -> bool:
-        """Whether features, and so scores, can be negative."""
+        """Whether features, and therefore scores, can be negative."""
         return False
 
 
@@ -38,10 +40,10 @@ class Softmax:
     """K(u, v) = exp(x·y), with x = u/d^¼, or x = d^¼·u/‖u‖ if normalised.
 
     Attributes:
-        features: the random feature map; "trigonometric" is signed, the others are positive.
-        projections: m, how many random projections ω; 15 do in reinforcement learning.
-        normalised: whether queries and keys are put on a sphere.
-        seed: of ω, which is drawn once and never learnt.
+        features: the random feature map; "trigonometric" features can be negative, the others cannot.
+        projections: m, the number of random projections ω; 15 suffice in reinforcement learning.
+        normalised: whether queries and keys are scaled to one norm.
+        seed: the seed of ω, which is drawn once and never learnt.
     """
 
     features: MapName = "positive"
@@ -57,11 +59,13 @@ class Softmax:
 
     @property
     def signed(self) -> bool:
-        """Whether features, and so scores, can be negative."""
+        """Whether features, and therefore scores, can be negative."""
         return self.features == "trigonometric"
 
 
 Kernel = ReLU | Softmax
+
+KERNELS: Registry[Kernel] = Registry("kernel", entries={"relu": ReLU(), **{name: Softmax(name) for name in MAPS}})
 
 
 def project(
@@ -69,7 +73,7 @@ def project(
     weights: Float[Array, "*heads c d"],
     bias: Float[Array, "*heads 1 d"] | None = None,
 ) -> Float[Array, "*batch L d"]:
-    """Queries or keys: X′W, with one leading axis of `weights` a head."""
+    """Queries or keys: X′W + bias. A leading axis of `weights` is one of heads."""
     require_floats("tokens", tokens, least_rank=2)
     require_finite("weights", require_floats("weights", weights, least_rank=2))
     require_same_dtype(tokens=tokens, weights=weights)
@@ -93,7 +97,7 @@ def project(
 def featurise(
     kernel: Kernel, queries: Float[Array, "*batch L d"], keys: Float[Array, "*batch L d"]
 ) -> tuple[Scaled, Scaled]:
-    """φ(queries) and φ(keys), so that φ(q)·φ(k) estimates K(q, k), or is it (ReLU)."""
+    """φ(queries) and φ(keys): φ(q)·φ(k) is an unbiased estimate of K(q, k), and exact for ReLU."""
     for name, x in (("queries", queries), ("keys", keys)):
         require_floats(name, x, least_rank=2)
     require_same_dtype(queries=queries, keys=keys)
@@ -110,7 +114,7 @@ def featurise(
         case "trigonometric":
             return _trigonometric(x, omega), _trigonometric(y, omega)
         case "hyperbolic":
-            both = xp.concat([omega, -omega], axis=0)  # √½ comes of there being 2m features
+            both = xp.concat([omega, -omega], axis=0)  # 2m features, which gives the factor √½
             return _positive(x, both), _positive(y, both)
         case "favor++":
             a = favor_plus_plus_parameter(x, y)
@@ -124,7 +128,7 @@ def softmax_inputs(kernel: Softmax, u: Float[Array, "*batch L d"]) -> Float[Arra
     if not kernel.normalised:
         return u / quarter
     largest = xp.max(xp.abs(u), axis=-1, keepdims=True)
-    u = u / xp.where(largest > 0, largest, xp.ones_like(largest))  # so that ‖u‖² neither overflows nor vanishes
+    u = u / xp.where(largest > 0, largest, xp.ones_like(largest))  # so that ‖u‖² neither overflows nor underflows
     squared = xp.sum(u * u, axis=-1, keepdims=True)
     return u * (quarter / xp.sqrt(xp.where(squared > 0, squared, xp.ones_like(squared))))
 
@@ -138,7 +142,7 @@ def draw_projections(m: int, d: int, seed: int) -> Float[np.ndarray, "m d"]:
     blocks = []
     for _ in range(math.ceil(m / d)):
         q, r = np.linalg.qr(rng.standard_normal((d, d)))
-        haar = q * np.sign(np.diag(r))  # QR alone prefers some rotations to others
+        haar = q * np.sign(np.diag(r))  # without the signs, QR does not give uniformly distributed rotations
         lengths = np.linalg.norm(rng.standard_normal((d, d)), axis=1, keepdims=True)
         blocks.append(lengths * haar.T)
     omega = np.concatenate(blocks)[:m].astype(np.float32)
@@ -147,8 +151,7 @@ def draw_projections(m: int, d: int, seed: int) -> Float[np.ndarray, "m d"]:
 
 
 def _relu(u: Array) -> Scaled:
-    xp = namespace(u=u)
-    return Scaled(xp.maximum(u, xp.zeros_like(u)), xp.zeros_like(u[..., :1, :1]))
+    return Scaled(relu(u), namespace(u=u).zeros_like(u[..., :1, :1]))
 
 
 def _half_squared_norm(x: Array) -> Array:
@@ -163,7 +166,7 @@ def _positive(x: Array, omega: Array) -> Scaled:
 
 
 def _trigonometric(x: Array, omega: Array) -> Scaled:
-    """φ = exp(‖x‖²/2)·(sin ω·x, cos ω·x)/√m. The paper prints ω₁ in the last cosine; ω_m is meant."""
+    """φ = exp(‖x‖²/2)·(sin ω·x, cos ω·x)/√m. Erratum: the paper prints ω₁ instead of ω_m in the last cosine."""
     xp = namespace(x=x)
     angles = x @ omega.T
     waves = xp.concat([xp.sin(angles), xp.cos(angles)], axis=-1)
@@ -185,7 +188,7 @@ def _favor_plus_plus(x: Array, omega: Array, a: Array) -> Scaled:
 
 
 def favor_plus_plus_parameter(x: Array, y: Array) -> Array:
-    """A, from the mean squared length of q + k over all pairs: the value that minimises the variance there."""
+    """A, which minimises the variance at the mean squared norm of q + k over all pairs."""
     xp = namespace(x=x, y=y)
     d = x.shape[-1]
     s = (
@@ -193,8 +196,8 @@ def favor_plus_plus_parameter(x: Array, y: Array) -> Array:
         + xp.mean(xp.sum(y * y, axis=-1), axis=-1)
         + 2 * xp.sum(xp.mean(x, axis=-2) * xp.mean(y, axis=-2), axis=-1)
     )
-    s = xp.maximum(s, xp.zeros_like(s))[..., None, None]  # rounding can take it below 0 where k = −q
+    s = xp.maximum(s, xp.zeros_like(s))[..., None, None]  # rounding can make it negative if k = −q
     t = 2 * s + d
-    # ρ = (√(t² + 8ds) − t)/4s, written so that nothing cancels at small s or overflows at large s
+    # ρ = (√(t² + 8ds) − t)/4s, in a form without cancellation at small s or overflow at large s
     rho = 2 * d / (t * (1 + xp.sqrt(1 + 8 * (d / t) * (s / t))))
     return (1 - 1 / rho) / 8

@@ -1,4 +1,4 @@
-"""IAP-trans: attention as in a Transformer, P·A·V, in time linear in the number of patches."""
+"""IAP-trans: the attention P·A·V of a Transformer, in time linear in the number of patches."""
 
 from jaxtyping import Float
 
@@ -17,10 +17,10 @@ def mix(
     normalise_rows: bool = False,
     residual: bool = False,
 ) -> Float[Array, "*batch l v"]:
-    """P·A·V, with A = φ(Q)φ(K)ᵀ never formed: an image of L patches compressed to l.
+    """P·A·V without forming A = φ(Q)φ(K)ᵀ: an image of L patches becomes l rows.
 
-    Multiplied from the left where l < v, else from the right. With `residual` it is P·(A·V + V), the Transformer's
-    residual seen through the same compression.
+    The product is evaluated from the left if l < v, else from the right. With `residual` it is P·(A·V + V), the
+    residual connection of a Transformer under the same pooling.
     """
     require_floats("values", values, least_rank=2)
     require_floats("pooling", pooling, least_rank=2)
@@ -42,7 +42,7 @@ def layer_norm(
     offset: Float[Array, " v"] | None = None,
     epsilon: float = LAYER_NORM_EPSILON,
 ) -> Float[Array, "*batch l v"]:
-    """Each row with mean 0 and variance 1, then gain and offset."""
+    """Each row normalised to mean 0 and variance 1, then gain and offset."""
     xp = namespace(x=require_floats("x", x, least_rank=1))
     centred = x - xp.mean(x, axis=-1, keepdims=True)
     normal = centred / xp.sqrt(xp.mean(centred * centred, axis=-1, keepdims=True) + epsilon)
@@ -51,7 +51,7 @@ def layer_norm(
 
 
 def merge_heads(x: Float[Array, "*batch heads l v"]) -> Float[Array, "*batch l heads*v"]:
-    """The outputs of several heads side by side."""
+    """The outputs of all heads, concatenated along the last axis."""
     xp = namespace(x=x)
     if x.ndim < 3:  # noqa: PLR2004
         raise ValueError(f"x must be (…, heads, l, v), not of shape {tuple(x.shape)}")

@@ -1,17 +1,18 @@
-"""Image → patches: the matrix X, one vectorised patch a row."""
+"""Image → patches: the matrix X with one vectorised patch a row."""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from iap.attention.arrays import Array, namespace, require_count
+from iap._validation import require_count
+from iap.attention.arrays import Array, namespace
 
 IMAGE_AXES = 3
 
 
 class Grid(NamedTuple):
-    """How many rows and columns of patches an image has."""
+    """The numbers of rows and columns of patches of an image."""
 
     rows: int
     columns: int
@@ -23,7 +24,7 @@ class Grid(NamedTuple):
 
 
 def grid_of(height: int, width: int, patch: int, stride: int) -> Grid:
-    """The grid of patches of `patch`×`patch` pixels, one every `stride` pixels; what does not fit is left out."""
+    """The grid of patches of `patch`×`patch` pixels, one every `stride` pixels; incomplete patches are left out."""
     require_count("height", height)
     require_count("width", width)
     require_count("patch", patch, most=min(height, width), why=f" (the image is {height}×{width})")
@@ -39,7 +40,7 @@ def centres_of(grid: Grid, patch: int, stride: int) -> np.ndarray:
 
 
 def as_pixels(image: Array, centre: float = 0.5) -> Array:
-    """float32 pixels: uint8 0..255 becomes 0..1 less `centre`; floats are taken as they are."""
+    """Pixels as floats: uint8 0..255 becomes float32 0..1 minus `centre`; float images are returned unchanged."""
     xp = namespace(image=image)
     if image.dtype == xp.uint8:
         return xp.astype(image, xp.float32) / 255 - centre
@@ -49,7 +50,7 @@ def as_pixels(image: Array, centre: float = 0.5) -> Array:
 
 
 def extract(image: Array, patch: int, stride: int) -> Float[Array, "*batch L c"]:
-    """Every patch of an image (…, H, W, C) as a row of (…, L, c): row, column, channel within the patch."""
+    """Every patch of an image (…, H, W, C) as a row of (…, L, c), its entries in the order row, column, channel."""
     xp = namespace(image=image)
     if image.ndim < IMAGE_AXES:
         raise ValueError(f"image must be (…, height, width, channels), not of shape {tuple(image.shape)}")

@@ -1,4 +1,4 @@
-"""Where a patch is: two-dimensional sinusoids, added to the patch (the paper) or set beside it."""
+"""Position codes of patches: two-dimensional sinusoids, added to the patch (the paper) or concatenated."""
 
 import math
 from dataclasses import dataclass
@@ -8,21 +8,22 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from iap.attention.arrays import Array, like, namespace, require_count, require_floats
+from iap._validation import require_count
+from iap.attention.arrays import Array, like, namespace, require_floats
 from iap.attention.patches import Grid
 
-HALF_SWEEP = math.pi / 3  # the slowest phase runs over ±60°: its sine alone tells every position apart
-FASTEST = 1.0  # radians from one patch to the next, as in Vaswani et al.
+HALF_SWEEP = math.pi / 3  # the slowest phase ranges over ±60°, where the sine is injective
+FASTEST = 1.0  # radians between neighbouring patches, as in Vaswani et al.
 
 
 @dataclass(frozen=True)
 class Positions:
-    """How patches are told where they are.
+    """The position code of patches.
 
     Attributes:
-        mode: "add" to the vectorised patch (the paper), "concat" beside it, or "none".
-        scale: size of the sinusoids; at 1 they drown pixels in ±0.5 and the selection freezes.
-        channels: how many numbers "concat" adds; "add" uses as many as the patch has.
+        mode: "add" to the vectorised patch (the paper), "concat" to it, or "none".
+        scale: the amplitude of the sinusoids; at 1 they dominate pixels in ±0.5, and the selection hardly changes.
+        channels: the number of channels for "concat"; "add" uses one for each entry of the patch.
     """
 
     mode: Literal["add", "concat", "none"] = "add"
@@ -37,12 +38,12 @@ class Positions:
         require_count("channels", self.channels)
 
     def width(self, patch_width: int) -> int:
-        """The length of a placed patch."""
+        """The length of a patch with its position code."""
         return patch_width + self.channels if self.mode == "concat" else patch_width
 
 
 def place(tokens: Float[Array, "*batch L c"], grid: Grid, positions: Positions) -> Float[Array, "*batch L e"]:
-    """X′: the patches with their positions."""
+    """X′: the patches with their position codes."""
     xp = namespace(tokens=require_floats("tokens", tokens, least_rank=2))
     if tokens.shape[-2] != grid.patches:
         raise ValueError(f"tokens have {tokens.shape[-2]} patches, but the grid {tuple(grid)} has {grid.patches}")
@@ -56,7 +57,7 @@ def place(tokens: Float[Array, "*batch L c"], grid: Grid, positions: Positions) 
 
 
 def sinusoidal(grid: Grid, channels: int) -> Float[np.ndarray, "L channels"]:
-    """A distinct code for each patch: the sum of a code of its row and one of its column."""
+    """A different code for each patch: the sum of a code of its row and one of its column."""
     rows, columns = axis_codes(grid, channels)
     return (rows[:, None, :] + columns[None, :, :]).reshape(grid.patches, channels)
 
@@ -67,8 +68,8 @@ def axis_codes(
 ) -> tuple[Float[np.ndarray, "rows channels"], Float[np.ndarray, "columns channels"]]:
     """The codes of rows and of columns, each zero in the other's channels.
 
-    Rows take the first half of the channels, and the odd one. A single channel (depth, patch 1) is shared:
-    columns then move the code by less than one row does, so that no two patches get the same.
+    Rows use the first half of the channels, including the middle one of an odd number. A single channel (depth,
+    patch 1) is shared: columns then change the code by less than one row does, so that all codes differ.
     """
     require_count("channels", channels)
     rows = np.zeros((grid.rows, channels), np.float32)
@@ -84,7 +85,7 @@ def axis_codes(
 
 
 def _waves(length: int, channels: int) -> np.ndarray:
-    """Sine and cosine of ever faster phases, the slowest first, one position a row."""
+    """Sines and cosines of phases of increasing frequency, one position a row."""
     place = (np.arange(length) + 0.5) / length - 0.5
     slowest = 2 * HALF_SWEEP
     fastest = max(slowest, FASTEST * length)

@@ -7,7 +7,6 @@ from iap.attention.arrays import Array, is_known_false, namespace, require_count
 from iap.attention.features import Kernel
 from iap.attention.primitives import relu, top_k_values
 
-FEW = 32  # selected patches; with more, a partition is faster than a sorted list of the best so far
 SMALLEST_SPAN = 1e-12  # of the selected scores, so that no divisor is 0
 SMALLEST_UNIFORM, LARGEST_UNIFORM = 1e-30, 1 - 1e-7  # so that both logarithms of a Gumbel number are finite
 
@@ -21,15 +20,6 @@ def top(scores: Float[Array, "*batch L"], top_k: int) -> Int[Array, "*batch l"]:
     if is_known_false(~xp.isnan(scores).any()):
         raise ValueError("scores must not hold NaN")
     return xp.argsort(-scores, axis=-1, stable=True)[..., :top_k]
-
-
-def top_of_image(scores: Float[np.ndarray, " L"], top_k: int) -> Int[np.ndarray, " l"]:
-    """`top` of one image's float32 scores, compiled where that is faster; `top_k` is not checked."""
-    if top_k > FEW:
-        return _partitioned(scores, top_k)
-    from iap.attention.kernels.top_k import best_first  # imported here, because it loads the compiler
-
-    return best_first(scores, top_k)
 
 
 def _partitioned(scores: Float[np.ndarray, " L"], top_k: int) -> Int[np.ndarray, " l"]:

@@ -19,10 +19,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from iap.attention import (
+    KERNELS,
     Kernel,
     Positions,
-    ReLU,
-    Softmax,
     as_pixels,
     exact_scores,
     extract,
@@ -40,14 +39,6 @@ D = 4  # dimensions of queries and keys
 SECONDS_PER_ROW = 0.7
 MOST_REPEATS, FEWEST_REPEATS = 100, 5
 SLOW_MS = 300.0  # what takes longer is run once
-
-KERNELS: dict[str, Kernel] = {
-    "relu": ReLU(),
-    "positive": Softmax("positive"),
-    "trigonometric": Softmax("trigonometric"),
-    "hyperbolic": Softmax("hyperbolic"),
-    "favor++": Softmax("favor++"),
-}
 
 GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
@@ -178,7 +169,8 @@ def _prepare(job: Job) -> Callable[[], Any]:
             from iap.attention.kernels.ranker import Layer, compile_ranker
 
             return partial(
-                compile_ranker(kernel, Layer(query), Layer(key), image.shape, patch=case.patch, stride=case.stride), image
+                compile_ranker(kernel, Layer(query), Layer(key), image.shape, patch=case.patch, stride=case.stride),
+                image,
             )
 
 

@@ -1,7 +1,4 @@
-"""2^y, sin and cos as plain arithmetic, so that loops over them become vector code.
-
-Numba caches a compiled function by its own file alone: after a change here, touch `fused_loops.py` as well.
-"""
+"""2^y, sin and cos as plain arithmetic, so that loops over them become vector code."""
 
 import numpy as np
 from llvmlite import ir
@@ -11,10 +8,10 @@ from numba.extending import intrinsic
 from iap._compile import compiled
 
 SMALLEST_EXPONENT = np.float32(-125)
-ROUNDER = np.float32(1.5 * 2**23)  # adding it leaves a float32's whole part in the low bits
+ROUNDER = np.float32(1.5 * 2**23)  # adding it moves the integer part of a float32 to the low bits
 QUARTER = np.float32(0.25)
 
-# No reordering here: an optimiser that believes in associativity would undo exp2's rounding.
+# No reordering: the optimiser would remove the rounding in exp2 if it assumed associativity.
 EXACT = {"contract"}
 
 
@@ -31,7 +28,7 @@ S1, S3, S5, S7, S9 = _fit(lambda t: np.sin(2 * np.pi * t), 9, 0.25)[1::2]
 
 @intrinsic
 def _times_power_of_two(context, p, z):
-    """p·2^k, where the low bits of z hold the whole number k."""
+    """p·2^k, where the low bits of z are the integer k."""
 
     def generate(context, builder, signature, arguments):
         word = ir.IntType(32)
@@ -44,7 +41,7 @@ def _times_power_of_two(context, p, z):
 
 @compiled(fastmath=EXACT)
 def exp2(y):
-    """2^y for y ≤ 127, to 3e-7; below 2⁻¹²⁵ it stays there."""
+    """2^y for y ≤ 127, with relative error 3e-7, and at least 2⁻¹²⁵."""
     y = max(y, SMALLEST_EXPONENT)
     z = y + ROUNDER
     r = y - (z - ROUNDER)

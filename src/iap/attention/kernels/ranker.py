@@ -103,7 +103,7 @@ def rank_image(ranker, image):
     scores, exponents = np.empty((heads, x.shape[1]), np.float32), np.empty(heads, np.float32)
     for head in range(heads):
         keys = x[(heads + head) * size : (heads + head + 1) * size]
-        exponents[head] = _rank_head(ranker, head, keys, scores[head])
+        exponents[head] = _rank_projected(ranker, head, keys, scores[head])
     return scores, exponents
 
 
@@ -117,31 +117,39 @@ def rank_image_with_keys(ranker, image, keys):
     for head in range(heads):
         measure(ranker.features, x[head * size : (head + 1) * size], ranker.half_norms[head])
         measure_stored(ranker.features, keys[head], ranker.half_norms[heads + head])
-        exponents[head] = _rank_head(ranker, head, keys[head], scores[head])
+        exponents[head] = _rank_projected(ranker, head, keys[head], scores[head])
     return scores, exponents
 
 
 @compiled
-def _rank_head(ranker, head, keys, scores):
-    """P·A without the constants of φ, optionally with rows that sum to one, which takes two more passes.
-
-    Writes the scores and returns log₂ of their scale.
-    """
-    heads, size = ranker.projection.heads, len(keys)
+def _rank_projected(ranker, head, keys, scores):
+    """`_rank_head` with the queries in the working memory."""
+    size, heads = len(keys), ranker.projection.heads
     queries = ranker.projection.x[head * size : (head + 1) * size]
     query_norms, key_norms = ranker.half_norms[head], ranker.half_norms[heads + head]
-    features = adapt(ranker.features, queries, query_norms, keys, key_norms)
-    weights, exponents = ranker.pooling, np.zeros(1, np.float32)
-    if ranker.normalise_rows:
+    pooling, normalise_rows = ranker.pooling, ranker.normalise_rows
+    return _rank_head(ranker.features, queries, query_norms, keys, key_norms, pooling, normalise_rows, scores)
+
+
+@compiled
+def _rank_head(features, queries, query_norms, keys, key_norms, pooling, normalise_rows, scores):
+    """P·A without the constants of φ, optionally with rows that sum to one, which takes two more passes.
+
+    Writes the scores and returns log₂ of their scale. The argument types do not depend on image or patches, so that
+    this is compiled once for each feature family.
+    """
+    adapted = adapt(features, queries, query_norms, keys, key_norms)
+    weights, exponents = pooling, np.zeros(1, np.float32)
+    if normalise_rows:
         sums = np.empty_like(scores)
-        pooled, pooled_exponents = pool(features, keys, key_norms, np.empty(0, np.float32), exponents)
-        exponents = -score(features, queries, query_norms, pooled, pooled_exponents, True, sums)
+        pooled, pooled_exponents = pool(adapted, keys, key_norms, np.empty(0, np.float32), exponents)
+        exponents = -score(adapted, queries, query_norms, pooled, pooled_exponents, True, sums)
         for j in range(len(sums)):
             share = np.float32(1) / sums[j] if sums[j] != 0 else np.float32(0)
-            sums[j] = share * ranker.pooling[j] if len(ranker.pooling) > 0 else share
+            sums[j] = share * pooling[j] if len(pooling) > 0 else share
         weights = sums
-    pooled, pooled_exponents = pool(features, queries, query_norms, weights, exponents)
-    return _with_one_exponent(scores, score(features, keys, key_norms, pooled, pooled_exponents, False, scores))
+    pooled, pooled_exponents = pool(adapted, queries, query_norms, weights, exponents)
+    return _with_one_exponent(scores, score(adapted, keys, key_norms, pooled, pooled_exponents, False, scores))
 
 
 @compiled
