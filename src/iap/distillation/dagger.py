@@ -1,150 +1,160 @@
-"""A low level that remembers, taught to do what a policy would do that is told where things are.
+"""DAgger for a recurrent low level: it learns the teacher's actions on the states that it reaches itself.
 
-Eyes err at every look, and at each in another way: whoever remembers many looks knows better. What is to be remembered
-is hard to find by trying, but what a told policy would do is known at every step, wherever the taught one has led; by
-gradients through time the low level learns to do the same from what the eyes say.
+The encoder's estimates are noisy in every frame. A recurrent low level averages the noise out; what it has to remember
+is hard to find by search, but the teacher's action is known at every step, wherever the student leads.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from iap.distillation.dataset import require_teacher
-from iap.distillation.descent import descent, no_moments
-from iap.distillation.es_pretraining import TEACHING, Told
-from iap.envs.core import to_action
-from iap.envs.protocols import Keypoints, LazyRendering, require_protocol
-from iap.policies import Normaliser, Policy, PolicyConfig, blocks
-from iap.policies.params import unflatten
-from iap.policies.serialization import PolicyFile
-from iap.training.config import TRAINING_SEEDS, Distillation, TrainConfig
-from iap.training.returns import draw_seeds
+from iap.distillation.config import Distillation
+from iap.distillation.optimisation import LARGEST_GRADIENT
+from iap.distillation.pretrained import PRETRAINING, Report
+from iap.envs.core import EnvConfig, to_action
+from iap.envs.protocols import Keypoints, LazyRendering, find_protocol, require_protocol
+from iap.policies import Policy, PolicyConfig, blocks
+from iap.rollouts import TRAINING_SEEDS, draw_seeds
 
-IMITATING = TEACHING + (1 << 16)  # the stream of the episodes' seeds, far from those of lessons
+DAGGER = PRETRAINING + (1 << 16)  # the stream of the episodes' seeds
 BATCH = 32  # episodes
-RATE = 0.01  # how far a step goes at first
-OFTEN = 500  # steps from one word about progress to the next
+LEARNING_RATE = 0.01
+REPORT_EVERY = 500  # steps
 
 
-class Practice(NamedTuple):
-    """An episode: what the eyes said at each step, and what the told policy would have done."""
+class LabelledEpisode(NamedTuple):
+    """The student's command at each step, and the teacher's action there."""
 
     commands: Float[np.ndarray, "t latent"]
     actions: Float[np.ndarray, "t k"]
 
 
-def imitate(
-    config: TrainConfig,
-    wanted: Distillation,
-    theta: Float[np.ndarray, " p"],
-    normaliser: Normaliser,
-    told: PolicyFile,
-    time: int,
-    tell_about: Told,
+def train_low_level(
+    pretraining: Distillation,
+    env: EnvConfig,
+    student: Policy,
+    teacher: Policy,
+    seed: int,
+    round_number: int,
+    report: Report,
 ) -> Float[np.ndarray, " p"]:
-    """θ with a low level that was taught by a told policy, for the n-th time.
+    """The student's θ with a low level trained on the teacher's actions.
 
-    In the first round the told policy acts, in the others the taught one: it learns what to do where it itself leads.
+    In the first round the teacher acts, in the others the student: it learns what to do where it leads itself.
     """
-    spec, env = config.policy, config.env.make()
-    teacher = Policy(told.spec, unflatten(told.spec, told.theta), told.normaliser)
-    first, *seeds = draw_seeds(config.seed, IMITATING + time, 1 + wanted.dagger_rounds * wanted.dagger_episodes)
-    rng, practised = np.random.default_rng(first), []
-    learn, theta = _learning(spec, wanted), theta.copy()
+    made = env.make()
+    rounds, episodes = pretraining.dagger_rounds, pretraining.dagger_episodes
+    first, *seeds = draw_seeds(seed, DAGGER + round_number, 1 + rounds * episodes)
+    rng, labelled = np.random.default_rng(first), []
     try:
-        require_teacher(env)
-        for number in range(wanted.dagger_rounds):
-            pupil = Policy(spec, unflatten(spec, theta), normaliser)
-            for i, seed in enumerate(seeds[number :: wanted.dagger_rounds]):
-                share = (number + i / wanted.dagger_episodes) / wanted.dagger_rounds
-                tell_about(f"practising, round {number + 1} of {wanted.dagger_rounds}", share)
-                practised.append(
-                    _practise(env, wanted.keypoints, teacher, pupil, TRAINING_SEEDS + seed, teacher_acts=number == 0)
+        require_protocol(made, Keypoints)
+        for number in range(rounds):
+            for i, episode_seed in enumerate(seeds[number::rounds]):
+                report(f"DAgger, round {number + 1} of {rounds}", (number + i / episodes) / rounds)
+                acting = "teacher" if number == 0 else "student"
+                labelled.append(
+                    _run(made, pretraining.keypoints, teacher, student, TRAINING_SEEDS + episode_seed, acting)
                 )
-            theta = learn(
-                theta, practised, rng, lambda what, at=number + 1: tell_about(what, at / wanted.dagger_rounds)
-            )
+            theta = _fit(student, labelled, rng, pretraining.dagger_steps, report, (number + 1) / rounds)
+            student = Policy(student.config, theta, student.normaliser)
     finally:
-        env.close()
-    return theta
+        made.close()
+    return student.theta
 
 
-def _practise(
-    env: Any, parts: tuple[str, ...], teacher: Policy, pupil: Policy, seed: int, *, teacher_acts: bool
-) -> Practice:
-    """An episode in which one of the two acts."""
+def _run(
+    env: Any, keypoints: tuple[str, ...], teacher: Policy, student: Policy, seed: int, acting: str
+) -> LabelledEpisode:
+    """An episode in which one of the two acts and both are asked."""
     observation, _ = env.reset(seed=seed)
-    taught, knowing, over = pupil.begin(seed), teacher.begin(seed), False
+    located, lazy = require_protocol(env, Keypoints), find_protocol(env, LazyRendering)
+    student_state, teacher_state, over = student.reset(seed), teacher.reset(seed), False
     commands, actions = [], []
     while not over:
-        own, taught, _ = pupil.act(taught, observation)
-        right, knowing, _ = teacher.act(knowing, {"image": None, "sensors": require_protocol(env, Keypoints).keypoints(parts)})
-        commands.append(taught.latent)
-        actions.append(right)
-        raw = right if teacher_acts else own
-        require_protocol(env, LazyRendering).set_rendering(pupil.needs_image(taught))
+        own, student_state, _ = student.act(student_state, observation)
+        sensors = {"image": None, "sensors": located.keypoints(keypoints)}
+        label, teacher_state, _ = teacher.act(teacher_state, sensors)
+        commands.append(student_state.latent)
+        actions.append(label)
+        if lazy is not None:
+            lazy.set_rendering(student.needs_image(student_state))
+        raw = label if acting == "teacher" else own
         observation, _, terminated, truncated, _ = env.step(to_action(env.action_space, raw))
         over = terminated or truncated
-    return Practice(np.array(commands, np.float32), np.array(actions, np.float32))
+    return LabelledEpisode(np.array(commands, np.float32), np.array(actions, np.float32))
 
 
-def _learning(spec: PolicyConfig, wanted: Distillation) -> Callable[..., np.ndarray]:
-    """θ, all that was practised → θ whose low level does more of what the told policy would have done."""
-    low = [block for block in blocks(spec) if block.part == "low"]
-    start, stop = low[0].start, low[-1].stop
+def _fit(
+    student: Policy,
+    labelled: list[LabelledEpisode],
+    rng: np.random.Generator,
+    steps: int,
+    report: Report,
+    share: float,
+) -> np.ndarray:
+    """θ whose low level imitates the teacher's actions in all episodes so far, by gradients through time.
 
-    def error(of_low: Array, commands: Array, actions: Array, counts: Array) -> Array:
-        parts = {b.name: of_low[b.start - start : b.stop - start].reshape(b.shape) for b in low}
-        return jnp.sum(counts[..., None] * (remember(parts, commands) - actions) ** 2) / jnp.sum(counts)
+    In JAX, whose compiled loop over the steps of an episode takes a tenth of the time of PyTorch's.
+    """
+    import jax
+    import jax.numpy as jnp
+    import optax
 
-    slope, step = jax.jit(jax.value_and_grad(error)), descent(wanted.dagger_steps, RATE)
+    config, theta = student.config, student.theta.copy()
+    low_level = [block for block in blocks(config) if block.part == "low_level"]
+    start, stop = low_level[0].start, low_level[-1].stop
+    commands, actions, weights = _padded(labelled)
+    optimiser = optax.chain(
+        optax.clip_by_global_norm(LARGEST_GRADIENT), optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, steps))
+    )
 
-    def learn(
-        theta: np.ndarray, practised: list[Practice], rng: np.random.Generator, tell_about: Callable[[str], None]
-    ) -> np.ndarray:
-        commands, actions, counts = _padded(practised)
-        of_low, recent = jnp.asarray(theta[start:stop]), []
-        moments = no_moments(of_low)
-        for i in range(wanted.dagger_steps):
-            chosen = rng.integers(len(practised), size=BATCH)
-            wrong, slopes = slope(of_low, commands[chosen], actions[chosen], counts[chosen])
-            of_low, moments = step(of_low, moments, i, slopes)
-            recent.append(wrong)
-            if (i + 1) % OFTEN == 0:
-                tell_about(f"teaching what to do, error {np.mean(recent[-OFTEN:]):.3f}")
-        return np.concatenate([theta[:start], np.asarray(of_low), theta[stop:]])
+    def error(vector: Any, commands: Any, actions: Any, weights: Any) -> Any:
+        params = {b.name: vector[b.start - start : b.stop - start].reshape(b.shape) for b in low_level}
+        outputs = unroll(config, params, commands)
+        return jnp.sum(weights[..., None] * (outputs - actions) ** 2) / jnp.sum(weights)
 
-    return learn
+    @jax.jit
+    def step(vector: Any, state: Any, *batch: Any) -> tuple[Any, Any, Any]:
+        value, gradient = jax.value_and_grad(error)(vector, *batch)
+        updates, state = optimiser.update(gradient, state)
+        return optax.apply_updates(vector, updates), state, value
 
-
-def remember(parts: dict[str, Array], commands: Float[Array, "n t latent"]) -> Float[Array, "n t k"]:
-    """What a low level that is an LSTM does on what it is told step by step: `controllers.Recurrent`, in JAX."""
-    weight = jnp.concatenate([parts["weight_ih"], parts["weight_hh"]], axis=1)
-    bias = parts["bias_ih"] + parts["bias_hh"]
-
-    def step(memory: tuple[Array, Array], x: Array) -> tuple[tuple[Array, Array], Array]:
-        h, c = memory
-        i, f, g, o = jnp.split(jnp.concatenate([x, h], axis=1) @ weight.T + bias, 4, axis=1)
-        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-        h = jax.nn.sigmoid(o) * jnp.tanh(c)
-        return (h, c), h
-
-    nothing = jnp.zeros((len(commands), parts["weight_hh"].shape[1]))
-    _, remembered = jax.lax.scan(step, (nothing, nothing), jnp.swapaxes(commands, 0, 1))
-    return jnp.tanh(jnp.swapaxes(remembered, 0, 1) @ parts["output.weight"].T + parts["output.bias"])
+    vector, recent = jnp.asarray(theta[start:stop]), []
+    state = optimiser.init(vector)
+    for i in range(steps):
+        chosen = rng.integers(len(labelled), size=BATCH)
+        vector, state, value = step(vector, state, commands[chosen], actions[chosen], weights[chosen])
+        recent.append(value)
+        if (i + 1) % REPORT_EVERY == 0:
+            report(f"imitating the teacher, error {np.mean(recent[-REPORT_EVERY:]):.3f}", share)
+    return np.concatenate([theta[:start], np.asarray(vector), theta[stop:]])
 
 
-def _padded(practised: list[Practice]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Commands and actions of all episodes, as long as the longest, and which steps count: those that there were."""
-    lengths = [len(practice.actions) for practice in practised]
+def unroll(config: PolicyConfig, params: dict[str, Any], commands: Float[Any, "n t latent"]) -> Float[Any, "n t k"]:
+    """The low level's outputs on sequences of commands (JAX arrays), from the start of an episode."""
+    import jax
+    import jax.numpy as jnp
+
+    assert config.hierarchy is not None
+    low_level = config.hierarchy.low_level
+
+    def step(state: Any, inputs: Any) -> tuple[Any, Any]:
+        outputs, state = low_level.step(params, state, inputs)
+        return state, outputs
+
+    start = jnp.zeros((commands.shape[0], low_level.state_size(commands.shape[2])))
+    _, outputs = jax.lax.scan(step, start, jnp.swapaxes(jnp.asarray(commands), 0, 1))
+    return jnp.swapaxes(outputs, 0, 1)
+
+
+def _padded(labelled: list[LabelledEpisode]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Commands and actions of all episodes, padded to the longest, and the weight of each step: 0 for padding."""
+    lengths = [len(episode.actions) for episode in labelled]
 
     def pad(arrays: list[np.ndarray]) -> np.ndarray:
         return np.stack([np.pad(array, ((0, max(lengths) - len(array)), (0, 0))) for array in arrays])
 
-    commands, actions = zip(*practised, strict=True)
-    counts = np.arange(max(lengths)) < np.array(lengths)[:, None]
-    return pad(list(commands)), pad(list(actions)), counts.astype(np.float32)
+    commands, actions = zip(*labelled, strict=True)
+    weights = np.arange(max(lengths)) < np.array(lengths)[:, None]
+    return pad(list(commands)), pad(list(actions)), weights.astype(np.float32)

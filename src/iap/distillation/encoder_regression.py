@@ -1,179 +1,177 @@
-"""Eyes that are taught by gradients to tell where things are, before anything is done with them.
+"""Training of an encoder and high level by gradients: the command estimates keypoints that the simulator knows.
 
-The simulator tells where the parts of a robot are, and gradient descent moves eyes and high level towards a command
-that says the same. Where patches are kept by their scores and weighed by how far these lie above the least, what the
-eyes say changes smoothly with their parameters, so that there is a gradient to follow. Where things are in the image
-does not depend on where the camera is; where they are in the room has to be seen from what stands still in it. The
-simulator's state is needed for teaching alone: a taught policy sees images, as any other.
+Soft top-l selection makes the features continuous in the parameters, so that gradients exist. Keypoints in image
+coordinates do not depend on the camera's pose; those in world coordinates have to be inferred from what does not move.
+The simulator's state is used in training only: the trained policy acts on images.
 """
 
-from collections.abc import Callable
-from functools import partial
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from iap.distillation.dagger import imitate
-from iap.distillation.dataset import Lessons, collect, collect_own, told_policy
-from iap.distillation.descent import descent, no_moments
-from iap.distillation.es_pretraining import TEACHING, Taught, Told
-from iap.distillation.jax_encoders import Eyes, Parts, eyes_of
-from iap.policies import LSTM, Blind, Normaliser, Policy, PolicyConfig, Quadratic, blocks, flatten, init
+from iap.distillation.config import Distillation, has_memory
+from iap.distillation.dagger import train_low_level
+from iap.distillation.dataset import Collector, Dataset, teacher_policy
+from iap.distillation.optimisation import Descent, load_torch, one_torch_thread
+from iap.distillation.pretrained import PRETRAINING, Pretrained, Report
+from iap.envs.core import EnvConfig
+from iap.policies import Blind, Normaliser, Policy, PolicyConfig, PolicyFile, Quadratic, blocks, flatten, init
 from iap.policies.normalization import CLIP
-from iap.policies.params import unflatten
-from iap.policies.serialization import PolicyFile
-from iap.training.config import Distillation, TrainConfig
-from iap.training.returns import draw_seeds
+from iap.policies.params import split
+from iap.rollouts import draw_seeds
 
-SPREAD = 0.25  # standard deviation of each number of the command, which tanh gives: four of them fit
-FARTHEST = 0.95  # that a command is asked to tell
-FAR = 2.0  # errors beyond so many standard deviations count no more: eyes that see another thing pull no further
-CHANGING = 3.0  # how much errors count that change from look to look
-SOME = 256  # lessons at a time, where there is no hurry
-OFTEN = 100  # steps from one word about progress to the next
+COMMAND_STD = 0.25  # of each number of the command, which is a tanh: four standard deviations fit
+LARGEST_COMMAND = 0.95
+LARGEST_ERROR = 2.0  # standard deviations; larger errors, of an encoder that locates another thing, add no gradient
+CHANGE_WEIGHT = 3.0  # of errors that change from frame to frame
+EVALUATION_BATCH = 256
+REPORT_EVERY = 100  # steps
 
 
-def teach_by_gradient(config: TrainConfig, tell_about: Told = lambda _what, _share: None) -> Taught:
-    """A policy whose eyes, drawn at random, have been taught to tell places; and how well they did on new episodes."""
-    assert isinstance(config.pretraining, Distillation)
-    spec, wanted = config.policy, config.pretraining
-    told = told_policy(config, wanted)
-    if isinstance(spec.encoder, Blind):
-        assert told is not None
-        return _without_eyes(config, wanted, told, tell_about)
-    lessons = collect(config, wanted, told, tell_about)
-    theta, eyes = jnp.asarray(flatten(init(spec, config.seed))), eyes_of(spec)
-    parts = parts_of(spec, theta)
-    normaliser = Normaliser.of(np.asarray(eyes.read(parts, eyes.project(parts, _look_by_look(lessons.seen[:SOME])))))
-    units = Normaliser.of(_look_by_look(lessons.places)) if told is None or told.normaliser is None else told.normaliser
-    command = command_of(spec, eyes, normaliser)
-
-    def explained(theta: Array, lessons: Lessons) -> float:
-        parts, right = parts_of(spec, theta), _in_units(_look_by_look(lessons.places), units)
-        said = [command(theta, eyes.project(parts, _look_by_look(some))) for some in _some_at_a_time(lessons.seen)]
-        return float(1 - np.square(np.concatenate(said) - right).sum() / np.square(right).sum())
-
-    known, new = lessons.parted()
-    drawn = explained(theta, new)
-    slope, step = _slope_of_loss(spec, eyes, command), descent(wanted.steps, wanted.learning_rate)
-    rng = np.random.default_rng(draw_seeds(config.seed, TEACHING + 1, 1))
-    moments = no_moments(theta)
-    for time, share in enumerate(np.array_split(np.arange(wanted.steps), 1 + wanted.student_rounds)):
-        if time > 0:
-            own = Policy(spec, unflatten(spec, np.array(theta)), normaliser)
-            lessons = lessons.joined(collect_own(config, wanted, own, time, tell_about))
-            known, new = lessons.parted()
-        right = _in_units(known.places, units)
-        for i in share.tolist():
-            chosen = rng.integers(len(right), size=max(1, wanted.batch // right.shape[1]))
-            theta, moments = step(theta, moments, i, slope(theta, known.seen[chosen], right[chosen]))
-            if (i + 1) % OFTEN == 0:
-                tell_about(f"teaching eyes, R² {explained(theta, new):.2f}", (i + 1) / wanted.steps)
-        if told is not None:
-            theta = jnp.asarray(_with_low_level(config, wanted, np.array(theta), normaliser, told, time, tell_about))
-    return Taught(np.array(theta), normaliser, drawn, explained(theta, new))
+def distil(pretraining: Distillation, env: EnvConfig, policy: PolicyConfig, seed: int, report: Report) -> Pretrained:
+    """A random policy whose command was trained to estimate keypoints, and how well it does on other episodes."""
+    teacher = teacher_policy(pretraining, policy)
+    with one_torch_thread():
+        if isinstance(policy.encoder, Blind):
+            assert teacher is not None
+            return _distil_blind(pretraining, env, policy, seed, teacher, report)
+        return _Regression(pretraining, env, policy, seed, teacher, report).run()
 
 
-def _without_eyes(config: TrainConfig, wanted: Distillation, told: PolicyFile, tell_about: Told) -> Taught:
-    """A blind policy that has practised as often as one with eyes: how far that leads is what these are judged by."""
-    theta, normaliser = flatten(init(config.policy, config.seed)), Normaliser.none(config.policy.inputs_size)
-    for time in range(1 + wanted.student_rounds):
-        theta = imitate(config, wanted, theta, normaliser, told, time, tell_about)
-    return Taught(theta, normaliser, drawn=0.0, taught=0.0)
+class _Regression:
+    """The state of one regression."""
 
+    def __init__(
+        self,
+        pretraining: Distillation,
+        env: EnvConfig,
+        policy: PolicyConfig,
+        seed: int,
+        teacher: PolicyFile | None,
+        report: Report,
+    ) -> None:
+        self.torch = load_torch()
+        self.options, self.env, self.policy, self.seed, self.teacher = pretraining, env, policy, seed, teacher
+        self.report = report
+        self.collector = Collector(pretraining, env, policy, seed)
+        self.dataset = self.collector.collect(teacher, report)
+        theta = flatten(init(policy, seed))
+        self.descent = Descent(theta, pretraining.steps, pretraining.learning_rate)
+        some = _frame_by_frame(self.dataset.inputs[:EVALUATION_BATCH])
+        with self.torch.no_grad():
+            features = self.features(split(policy, self.descent.theta), some)
+        self.normaliser = Normaliser.of(features.numpy())
+        known = teacher is not None and teacher.normaliser is not None
+        self.units = teacher.normaliser if known else Normaliser.of(_frame_by_frame(self.dataset.keypoints))  # pyright: ignore
 
-def _look_by_look(of_lessons: np.ndarray) -> np.ndarray:
-    """Of all looks, one after the other, those of a lesson side by side."""
-    return of_lessons.reshape(-1, *of_lessons.shape[2:])
+    def run(self) -> Pretrained:
+        """Train in rounds, with samples of the student added before each but the first."""
+        options, policy = self.options, self.policy
+        training, validation = self.dataset.split()
+        initial = self.explained(validation)
+        rng = np.random.default_rng(draw_seeds(self.seed, PRETRAINING + 1, 1))
+        for number, share in enumerate(np.array_split(np.arange(options.steps), 1 + options.student_rounds)):
+            if number > 0:
+                student = Policy(policy, self.descent.vector(), self.normaliser)
+                more = self.collector.collect_from(student, number, self.report)
+                self.dataset = self.dataset.joined(more)
+                training, validation = self.dataset.split()
+            targets = self.commands_of(training.keypoints)
+            for i in share.tolist():
+                chosen = rng.integers(len(targets), size=max(1, options.batch // targets.shape[1]))
+                self.descent.step(self.loss(training.inputs[chosen], targets[chosen]))
+                if (i + 1) % REPORT_EVERY == 0:
+                    self.report(f"training the encoder, R² {self.explained(validation):.2f}", (i + 1) / options.steps)
+            if self.teacher is not None:
+                self.set_theta(self.with_low_level(self.descent.vector(), number))
+        return Pretrained(self.descent.vector(), self.normaliser, initial, self.explained(validation))
 
+    def features(self, params: Any, inputs: np.ndarray) -> Any:
+        """The features of frames (n, 1 or 2, H, W, C): of the frame, then of the first frame."""
+        torch = self.torch
+        images = torch.from_numpy(np.ascontiguousarray(inputs.reshape(-1, *inputs.shape[2:])))
+        encoded = self.policy.encoder.forward(params["encoder"], images).features
+        return encoded.reshape(len(inputs), -1)
 
-def _some_at_a_time(seen: np.ndarray) -> list[np.ndarray]:
-    return np.array_split(seen, -(-len(seen) // SOME))
+    def command(self, theta: Any, inputs: np.ndarray) -> Any:
+        """The command for frames, as the policy gives it."""
+        torch, params = self.torch, split(self.policy, theta)
+        mean, scale, _ = (torch.tensor(np.asarray(x), dtype=torch.float32) for x in self.normaliser.folded)
+        x = torch.clip((self.features(params, inputs) - mean) * scale, -CLIP, CLIP)
+        outputs, _ = self.policy.controller.step(params["controller"], x[:, :0], x)
+        return outputs[:, :-1]  # the last output is the command's duration
 
+    def commands_of(self, keypoints: Float[np.ndarray, "*n s"]) -> Float[np.ndarray, "*n s"]:
+        """Keypoints as commands."""
+        mean, scale, _ = self.units.folded
+        clipped = np.clip(COMMAND_STD * (keypoints - mean) * scale, -LARGEST_COMMAND, LARGEST_COMMAND)
+        return clipped.astype(np.float32)
 
-def _in_units(places: Float[np.ndarray, "n s"], units: Normaliser) -> Float[np.ndarray, "n s"]:
-    """Places as commands."""
-    mean, scale, _ = units.folded
-    return np.clip(SPREAD * (places - mean) * scale, -FARTHEST, FARTHEST).astype(np.float32)
-
-
-def _with_low_level(
-    config: TrainConfig,
-    wanted: Distillation,
-    theta: np.ndarray,
-    normaliser: Normaliser,
-    told: PolicyFile,
-    time: int,
-    tell_about: Told,
-) -> np.ndarray:
-    """θ with a low level that does what a told policy does: taught by it, or its controller itself."""
-    assert config.policy.hierarchy is not None
-    if isinstance(config.policy.hierarchy.low_level, LSTM):
-        return imitate(config, wanted, theta, normaliser, told, time, tell_about)
-    return _with_controller(config.policy, theta, told)
-
-
-def _with_controller(spec: PolicyConfig, theta: np.ndarray, told: PolicyFile) -> np.ndarray:
-    """θ with the controller of another policy as its low level, whose numbers are `SPREAD` times as large here."""
-    bias, weight = (told.theta[block.start : block.stop].reshape(block.shape) for block in blocks(told.spec))
-    assert isinstance(told.spec.controller, Quadratic)
-    singles = told.spec.sensors * (1 + told.spec.controller.changes)
-    weight = weight / np.where(np.arange(weight.shape[1]) < singles, SPREAD, SPREAD**2)
-    low = [block for block in blocks(spec) if block.part == "low"]
-    for block, array in zip(low, (bias, weight), strict=True):
-        theta[block.start : block.stop] = array.ravel()
-    return theta
-
-
-def command_of(spec: PolicyConfig, eyes: Eyes, normaliser: Normaliser) -> Callable[[Array, Array], Array]:
-    """θ and the eyes' projections → commands, as the policy itself gives them."""
-    mean, scale, _ = (jnp.asarray(part, jnp.float32) for part in normaliser.folded)
-
-    def command(theta: Array, projections: Array) -> Array:
-        parts = parts_of(spec, theta)
-        x = jnp.clip((eyes.read(parts, projections) - mean) * scale, -CLIP, CLIP)
-        for layer in sorted({name.rpartition(".")[0] for name in parts if name.startswith("controller")}, key=_in_turn):
-            x = jnp.tanh(x @ parts[f"{layer}.weight"].T + parts[f"{layer}.bias"])
-        return x[:, :-1]  # the last number says how long to hold
-
-    return jax.jit(command)
-
-
-def parts_of(spec: PolicyConfig, theta: Array) -> Parts:
-    """θ's arrays by part and name."""
-    return {f"{b.part}.{b.name}": theta[b.start : b.stop].reshape(b.shape) for b in blocks(spec)}
-
-
-def _in_turn(layer: str) -> tuple[bool, str]:
-    return layer.endswith("output"), layer
-
-
-def _slope_of_loss(
-    spec: PolicyConfig, eyes: Eyes, command: Callable[[Array, Array], Array]
-) -> Callable[..., np.ndarray]:
-    """The gradient of how far commands are from the right ones, at θ, for what is seen.
-
-    Where the low level knows changes, errors that come and go from look to look count more than those that stay.
-    """
-    places = {f"{block.part}.{block.name}": slice(block.start, block.stop) for block in blocks(spec)}
-
-    @jax.jit
-    @partial(jax.grad, argnums=(0, 1))
-    def slopes_of(theta: Array, projections: Array, right: Array) -> Array:
-        errors = (command(theta, projections).reshape(right.shape) - right) / SPREAD
-        loss = jnp.mean(jnp.minimum(errors**2, FAR**2))
-        if right.shape[1] > 1:
-            loss += CHANGING * jnp.mean(jnp.minimum(jnp.diff(errors, axis=1) ** 2, FAR**2))
+    def loss(self, inputs: np.ndarray, targets: Float[np.ndarray, "n frames s"]) -> Any:
+        """Mean squared error; with two frames, errors that change between them count more."""
+        torch = self.torch
+        commands = self.command(self.descent.theta, _frame_by_frame(inputs))
+        errors = (commands.reshape(targets.shape) - torch.from_numpy(targets)) / COMMAND_STD
+        loss = torch.mean(torch.clip(errors**2, max=LARGEST_ERROR**2))
+        if targets.shape[1] > 1:
+            changes = torch.diff(errors, dim=1)
+            loss = loss + CHANGE_WEIGHT * torch.mean(torch.clip(changes**2, max=LARGEST_ERROR**2))
         return loss
 
-    def slope(theta: Array, seen: np.ndarray, right: np.ndarray) -> np.ndarray:
-        seen = _look_by_look(seen)
-        of_theta, of_projections = slopes_of(theta, eyes.project(parts_of(spec, theta), seen), right)
-        whole = np.array(of_theta)
-        for name, part in eyes.slopes(seen, of_projections).items():
-            whole[places[name]] += part.ravel()
-        return whole
+    def explained(self, dataset: Dataset) -> float:
+        """R² of the commands, over all coordinates."""
+        targets = self.commands_of(_frame_by_frame(dataset.keypoints))
+        with self.torch.no_grad():
+            parts = np.array_split(dataset.inputs, -(-len(dataset.inputs) // EVALUATION_BATCH))
+            commands = [self.command(self.descent.theta, _frame_by_frame(part)).numpy() for part in parts]
+        return float(1 - np.square(np.concatenate(commands) - targets).sum() / np.square(targets).sum())
 
-    return slope
+    def set_theta(self, theta: np.ndarray) -> None:
+        """Continue from another θ, with the moments of the optimiser as they are."""
+        with self.torch.no_grad():
+            self.descent.theta.copy_(self.torch.from_numpy(theta))
+
+    def with_low_level(self, theta: np.ndarray, round_number: int) -> np.ndarray:
+        """θ with a low level that does what the teacher does: trained on its actions, or its own controller."""
+        assert self.teacher is not None
+        if has_memory(self.policy):
+            return train_low_level(
+                self.options,
+                self.env,
+                Policy(self.policy, theta, self.normaliser),
+                Policy.of(self.teacher),
+                self.seed,
+                round_number,
+                self.report,
+            )
+        return _with_controller(self.policy, theta, self.teacher)
+
+
+def _distil_blind(
+    pretraining: Distillation, env: EnvConfig, policy: PolicyConfig, seed: int, teacher: PolicyFile, report: Report
+) -> Pretrained:
+    """A blind policy whose low level had the same training: the baseline of a policy with an encoder."""
+    theta, normaliser = flatten(init(policy, seed)), Normaliser.none(policy.inputs_size)
+    for number in range(1 + pretraining.student_rounds):
+        student = Policy(policy, theta, normaliser)
+        theta = train_low_level(pretraining, env, student, Policy.of(teacher), seed, number, report)
+    return Pretrained(theta, normaliser, initial_r2=0.0, r2=0.0)
+
+
+def _frame_by_frame(of_samples: np.ndarray) -> np.ndarray:
+    """All frames, one after the other."""
+    return of_samples.reshape(-1, *of_samples.shape[2:])
+
+
+def _with_controller(policy: PolicyConfig, theta: np.ndarray, teacher: PolicyFile) -> np.ndarray:
+    """θ with the teacher's controller as the low level, whose inputs are `COMMAND_STD` times as large here."""
+    bias, weight = (teacher.theta[block.start : block.stop].reshape(block.shape) for block in blocks(teacher.config))
+    assert isinstance(teacher.config.controller, Quadratic)
+    linear = teacher.config.sensors * (1 + teacher.config.controller.deltas)
+    weight = weight / np.where(np.arange(weight.shape[1]) < linear, COMMAND_STD, COMMAND_STD**2)
+    low_level = [block for block in blocks(policy) if block.part == "low_level"]
+    theta = theta.copy()
+    for block, array in zip(low_level, (bias, weight), strict=True):
+        theta[block.start : block.stop] = array.ravel()
+    return theta

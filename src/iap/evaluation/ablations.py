@@ -1,4 +1,4 @@
-"""What a policy's return is worth: the same policy without its eyes, its training or its attention."""
+"""Ablations: what the return of a policy is without its images, its training or its attention."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -7,20 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iap.evaluation.evaluate import evaluate, policy_job, require_seeds, summary
-from iap.policies import Blind, Linear, Normaliser, PolicyConfig, blocks, flatten, init
-from iap.policies.serialization import PolicyFile
+from iap.evaluation.evaluate import Evaluation, evaluate, policy_job, require_seeds, summarise
+from iap.policies import Blind, Linear, Normaliser, PolicyConfig, PolicyFile, blocks, count_params, flatten, init
 from iap.rollouts import Frames, Job, Pool
 
 OpenPool = Callable[[Job], AbstractContextManager[Pool]]
 Row = dict[str, Any]
 
-DRAWS = 10  # of random attention, among which the episodes are shared out
-ATTENTION = ("query", "key", "pooling")  # the parameters that decide where a policy looks
+RANDOM_ATTENTIONS = 10  # among which the episodes are divided
+ATTENTION = ("query", "key", "pooling")  # the arrays that decide which patches are selected
 
 
-class Control(NamedTuple):
-    """A policy to run in place of the trained one, and what is different about it."""
+class Ablation(NamedTuple):
+    """A policy to run instead of the trained one, and what is different about it."""
 
     name: str
     what: str
@@ -36,88 +35,86 @@ def run_ablations(
     blind: PolicyFile | None = None,
     report: Callable[[Row], None] = lambda _row: None,
 ) -> list[Row]:
-    """One row for the policy and one for each control, all on the same episodes."""
+    """One row for the policy and one for each ablation, all on the same episodes.
+
+    Args:
+        policy: the trained policy.
+        open_pool: opens a pool for a job.
+        episodes: of each ablation.
+        seed: of the first episode.
+        blind: a policy that was trained the same way without an image.
+        report: called with each row.
+    """
     require_seeds(episodes, seed)
     rows: list[Row] = []
 
-    def add(name: str, what: str, result: Row) -> None:
-        trained = rows[0]["mean"] if rows else result["mean"]
-        share = result["mean"] / trained if trained and result["mean"] is not None else None
-        numbers = {key: result[key] for key in ("mean", "ci95", "episodes", "failed")}
-        rows.append({"control": name, **numbers, "share": share, "seed": seed, "what": what})
+    def add(name: str, what: str, result: Evaluation) -> None:
+        trained = rows[0]["mean"] if rows else result.mean
+        share = result.mean / trained if trained and result.mean is not None else None
+        numbers = {"mean": result.mean, "ci95": result.ci95, "episodes": result.episodes, "failed": result.failed}
+        rows.append({"ablation": name, **numbers, "share": share, "seed": seed, "what": what})
         report(rows[-1])
 
-    for control in _controls(policy, blind):
-        with open_pool(replace(policy_job(control.policy), frames=control.frames)) as pool:
-            add(control.name, control.what, evaluate(control.policy, pool, episodes, seed))
-    swapped = swapped_attention(policy)
-    if swapped is not None:
+    for ablation in _ablations(policy, blind):
+        with open_pool(replace(policy_job(ablation.policy), frames=ablation.frames)) as pool:
+            add(ablation.name, ablation.what, evaluate(ablation.policy, pool, episodes, seed))
+    thetas = random_attention(policy)
+    if thetas is not None:
         with open_pool(policy_job(policy)) as pool:
-            shares = [list(range(seed + i, seed + episodes, len(swapped))) for i in range(len(swapped))]
-            ran = pool.evaluate(swapped, shares, policy.normaliser)
-            result = summary([episode for own in ran for episode in own])
-            add("swapped attention", f"queries and keys drawn at random, {len(swapped)} draws", result)
+            shares = [list(range(seed + i, seed + episodes, len(thetas))) for i in range(len(thetas))]
+            ran = pool.evaluate(thetas, shares, policy.normaliser)
+            result = summarise([episode for own in ran for episode in own])
+            add("random attention", f"random queries and keys, {len(thetas)} draws", result)
     return rows
 
 
-def _controls(policy: PolicyFile, blind: PolicyFile | None) -> Iterator[Control]:
-    yield Control("trained", "the policy as it is", policy)
-    yield Control("zero action", "0, the middle of each action's range", _zero_action(policy))
+def _ablations(policy: PolicyFile, blind: PolicyFile | None) -> Iterator[Ablation]:
+    yield Ablation("trained", "the policy as it is", policy)
+    yield Ablation("zero action", "0, the middle of each action's range", _zero_action(policy))
     yield _initial(policy)
-    if not isinstance(policy.spec.encoder, Blind):
-        yield Control("foreign frames", "shown the frames of another of its episodes", policy, "replayed")
-        yield Control("shuffled frames", "shown its own frames in random order", policy, "shuffled")
+    if policy.config.encoder.uses_image:
+        yield Ablation("replayed frames", "images of another of its episodes", policy, "replayed")
+        yield Ablation("shuffled frames", "its own images in random order", policy, "shuffled")
     if blind is not None:
-        yield Control("blind", "trained without an image", blind)
+        yield Ablation("blind", "trained without an image", blind)
 
 
-def swapped_attention(policy: PolicyFile, draws: int = DRAWS) -> np.ndarray | None:
-    """The policy's θ with random queries and keys in place of the trained ones; None if it has none."""
-    own = [block for block in blocks(policy.spec) if block.part == "encoder" and _decides_where(block.name)]
-    if not own:
+def random_attention(policy: PolicyFile, draws: int = RANDOM_ATTENTIONS) -> np.ndarray | None:
+    """The policy's θ with random queries and keys instead of the trained ones; None if it has none."""
+    attention = [block for block in blocks(policy.config) if block.part == "encoder" and _is_attention(block.name)]
+    if not attention:
         return None
     thetas = np.repeat(policy.theta[None], draws, axis=0)
     for i, theta in enumerate(thetas):
-        drawn = flatten(init(policy.spec, int(policy.facts.get("seed", 0)) + 1 + i))
-        for block in own:
+        drawn = flatten(init(policy.config, int(policy.facts.get("seed", 0)) + 1 + i))
+        for block in attention:
             theta[block.start : block.stop] = drawn[block.start : block.stop]
     return thetas
 
 
-def _decides_where(name: str) -> bool:
+def _is_attention(name: str) -> bool:
     return name.partition(".")[0] in ATTENTION
 
 
 def _zero_action(policy: PolicyFile) -> PolicyFile:
-    spec = PolicyConfig(
-        image_shape=policy.spec.image_shape,
-        sensors=policy.spec.sensors,
-        actions=policy.spec.actions,
-        encoder=Blind(),
-        controller=Linear(),
-        normalise=False,
-    )
-    theta = np.zeros(blocks(spec)[-1].stop, np.float32)
-    return replace(policy, spec=spec, theta=theta, normaliser=Normaliser.none(spec.inputs_size))
+    own = policy.config
+    config = PolicyConfig(own.image_shape, own.sensors, own.actions, Blind(), Linear(), normalise=False)
+    theta = np.zeros(count_params(config), np.float32)
+    return replace(policy, config=config, theta=theta, normaliser=Normaliser.none(config.inputs_size))
 
 
-def _undone(policy: PolicyFile) -> PolicyFile:
-    """The policy with the low level of its seed."""
-    theta, drawn = policy.theta.copy(), flatten(init(policy.spec, int(policy.facts.get("seed", 0))))
-    for block in blocks(policy.spec):
-        if block.part == "low":
-            theta[block.start : block.stop] = drawn[block.start : block.stop]
-    return replace(policy, theta=theta)
-
-
-def _initial(policy: PolicyFile) -> Control:
-    """The draw of its seed, untrained; or the best of many draws, which had statistics already."""
-    if "taught" in policy.facts:
-        return Control("initial", "its taught eyes, and a low level as one is drawn", _undone(policy))
-    screened = policy.facts.get("screened")
-    if screened is None:
-        theta = flatten(init(policy.spec, int(policy.facts.get("seed", 0))))
-        start = replace(policy, theta=theta, normaliser=Normaliser.none(policy.spec.inputs_size))
-        return Control("initial", "the random parameters of its seed", start)
-    start = replace(policy, theta=flatten(init(policy.spec, int(screened["seed"]))))
-    return Control("initial", f"the best of {screened['candidates']:,} draws, which training started from", start)
+def _initial(policy: PolicyFile) -> Ablation:
+    """The policy that the search started from."""
+    drawn = flatten(init(policy.config, int(policy.facts.get("seed", 0))))
+    if "pretrained" in policy.facts:
+        theta = policy.theta.copy()
+        for block in blocks(policy.config):
+            if block.part == "low_level":
+                theta[block.start : block.stop] = drawn[block.start : block.stop]
+        return Ablation("initial", "its pretrained encoder and a random low level", replace(policy, theta=theta))
+    searched = policy.facts.get("random_search")
+    if searched is None:
+        start = replace(policy, theta=drawn, normaliser=Normaliser.none(policy.config.inputs_size))
+        return Ablation("initial", "the random parameters of its seed", start)
+    start = replace(policy, theta=flatten(init(policy.config, int(searched["seed"]))))
+    return Ablation("initial", f"the best of {searched['candidates']:,} random policies, where training started", start)

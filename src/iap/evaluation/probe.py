@@ -1,38 +1,39 @@
-"""Can the controller know the state at all? Ridge regression from what it receives to what the simulator knows."""
+"""Linear probes: how much of the simulator's state a ridge regression finds in the controller's inputs."""
 
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium
 import numpy as np
 from jaxtyping import Float
 
-from iap.attention.arrays import require_count
-from iap.envs.core import to_action
+from iap._validation import require_count
+from iap.distillation.ridge import normalised_with_one, ridge
+from iap.envs.core import EnvConfig, to_action
 from iap.envs.protocols import PrivilegedState, require_protocol
-from iap.policies import Normaliser, build_policy, init
-from iap.training.config import TrainConfig, fitted_to_env
+from iap.policies import Normaliser, Policy, PolicyConfig, init
 
 TRAIN_SHARE = 0.7
-RIDGE = 1e-2  # of the inputs' variance
-STEPS_AN_EPISODE = 50
+RIDGE = 1e-2  # regularisation, as a share of the inputs' variance
+STEPS_PER_EPISODE = 50
 
 
 def probe(
-    config: TrainConfig,
+    env: EnvConfig,
+    policy: PolicyConfig,
+    *,
     steps: int = 2_000,
     draws: int = 4,
+    seed: int = 0,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
 ) -> list[dict[str, Any]]:
     """A row for each of `draws` random policies: how much of each number of the state its inputs explain (R²).
 
-    Random actions visit the states; the policies, whose attention is random, only look on. Inputs that explain little
-    cannot be learnt from, whatever the search: change patch, keep or readout before spending hours.
+    Random actions visit the states. If random encoders explain little, training will be hard: change the patch size,
+    the number of selected patches or the features before spending hours.
     """
     require_count("steps", steps, least=100)
     require_count("draws", draws)
-    config = fitted_to_env(config)
-    inputs, states = _collect(config, steps, draws, progress)
+    inputs, states = _collect(env, policy, steps, draws, seed, progress)
     rows = []
     for draw, x in enumerate(inputs):
         explained = explained_variance(x, states)
@@ -49,57 +50,46 @@ def probe(
 
 
 def explained_variance(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"]) -> Float[np.ndarray, " s"]:
-    """R² of each column of y, on the last rows, of a ridge regression from x fitted to the first ones."""
+    """R² of each column of y on the last rows, of a ridge regression from x fitted to the first ones."""
     cut = int(TRAIN_SHARE * len(x))
-    features = as_received(x, Normaliser.of(x[:cut]))
+    features = normalised_with_one(x, Normaliser.of(x[:cut]))
     weights = ridge(features[:cut], y[:cut], RIDGE)
     residual = y[cut:] - features[cut:] @ weights
     spread = y[cut:] - y[cut:].mean(axis=0)
     return 1 - np.sum(residual**2, axis=0) / np.maximum(np.sum(spread**2, axis=0), 1e-12)
 
 
-def as_received(x: Float[np.ndarray, "n d"], normaliser: Normaliser) -> Float[np.ndarray, "n d+1"]:
-    """Inputs as a controller receives them, and a one."""
-    rows = np.stack([normaliser.apply(row) for row in x]).astype(np.float64)
-    return np.hstack([rows, np.ones((len(x), 1))])
-
-
-def ridge(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n s"], share: float) -> Float[np.ndarray, "d s"]:
-    """The weights of a ridge regression from x to y, held back by a share of x's variance."""
-    return np.linalg.solve(x.T @ x + share * len(x) * np.eye(x.shape[1]), x.T @ y)
-
-
-def state_teller(env: gymnasium.Env) -> Callable[[], Float[np.ndarray, " s"]]:
-    """How the environment tells what eyes could know: where things are, or else its true state."""
-    return require_protocol(env, PrivilegedState).privileged_state
-
-
 def _collect(
-    config: TrainConfig, steps: int, draws: int, progress: Callable[[str, float], None]
+    env: EnvConfig,
+    config: PolicyConfig,
+    steps: int,
+    draws: int,
+    seed: int,
+    progress: Callable[[str, float], None],
 ) -> tuple[Float[np.ndarray, "draws n d"], Float[np.ndarray, "n s"]]:
-    policies = [build_policy(config.policy, init(config.policy, config.seed + i)) for i in range(draws)]
-    env = config.env.make()
-    rng = np.random.default_rng(config.seed)
+    policies = [Policy(config, init(config, seed + i)) for i in range(draws)]
+    made: Any = env.make()
+    rng = np.random.default_rng(seed)
     inputs: list[list[np.ndarray]] = [[] for _ in policies]
     targets = []
-    carried: list[Any] = []
+    states: list[Any] = []
     observation: Any = None
     try:
-        state_of = state_teller(env)
+        state_of = require_protocol(made, PrivilegedState).privileged_state
         for step in range(steps):
-            if step % STEPS_AN_EPISODE == 0:
-                observation, _ = env.reset(seed=step)
-                carried = [policy.begin() for policy in policies]
+            if step % STEPS_PER_EPISODE == 0:
+                observation, _ = made.reset(seed=step)
+                states = [policy.reset() for policy in policies]
             targets.append(state_of())
             for i, policy in enumerate(policies):
-                _, carried[i], _ = policy.act(carried[i], observation)
-                inputs[i].append(carried[i].inputs)
-            raw = rng.uniform(-1, 1, config.policy.actions).astype(np.float32)
-            observation, _, terminated, truncated, _ = env.step(to_action(env.action_space, raw))
+                _, states[i], _ = policy.act(states[i], observation)
+                inputs[i].append(states[i].inputs)
+            raw = rng.uniform(-1, 1, config.actions).astype(np.float32)
+            observation, _, terminated, truncated, _ = made.step(to_action(made.action_space, raw))
             if terminated or truncated:
-                observation, _ = env.reset(seed=steps + step)
-                carried = [policy.begin() for policy in policies]
+                observation, _ = made.reset(seed=steps + step)
+                states = [policy.reset() for policy in policies]
             progress("random states", (step + 1) / steps)
     finally:
-        env.close()
+        made.close()
     return np.array(inputs), np.array(targets, np.float64)

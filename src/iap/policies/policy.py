@@ -20,7 +20,7 @@ from iap.policies.params import Params, flatten, require_params, unflatten
 from iap.policies.preprocessing import compile_preprocessing
 from iap.policies.reference import step_in_numpy
 from iap.policies.serialization import EnvReference, PolicyFile, load, save
-from iap.policies.step import PolicyArrays, State, act_on_image, act_on_sensors
+from iap.policies.step import PolicyArrays, State, act_on_image, act_on_sensors, encode_one
 from iap.policies.symmetry import (
     SymmetricState,
     act_on_image_symmetrically,
@@ -176,13 +176,17 @@ class Policy:
         env = EnvReference(file.env_id, file.env_kwargs)
         return cls(file.config, file.theta, file.normaliser, env=env, facts=file.facts)
 
+    def compiled_for(self, dtype: np.dtype) -> PolicyArrays | None:
+        """The policy for compiled steps on images of one dtype; None if a part has no compiled code."""
+        if dtype not in self._arrays:
+            self._arrays[dtype] = self._compile(dtype)
+        return self._arrays[dtype]
+
     def _step(
         self, state: Any, image: np.ndarray | None, sensors: np.ndarray
     ) -> tuple[Action, Any, np.ndarray, np.ndarray]:
         dtype = state.image.dtype if isinstance(state, State) else state.plain.image.dtype
-        if dtype not in self._arrays:
-            self._arrays[dtype] = self._compile(dtype)
-        arrays, reflection, uniforms = self._arrays[dtype], self._reflection, self._uniforms(state)
+        arrays, reflection, uniforms = self.compiled_for(dtype), self._reflection, self._uniforms(state)
         if arrays is None:
             return self._step_in_numpy(state, image, sensors, uniforms)
         if reflection is None:
@@ -283,3 +287,11 @@ def _with_image_type(state: Any, image: np.ndarray) -> Any:
 def build_policy(config: PolicyConfig, params: Params, normaliser: Normaliser | None = None) -> Policy:
     """The policy of a config, with these parameters."""
     return Policy(config, params, normaliser)
+
+
+def encode_image(policy: Policy, image: np.ndarray) -> Float[np.ndarray, " r"]:
+    """The features of one preprocessed image, by the compiled encoder."""
+    arrays = policy.compiled_for(image.dtype)
+    if arrays is None:
+        return np.asarray(policy.config.encoder.forward(policy.params["encoder"], image[None]).features[0])
+    return encode_one(arrays.encoder, image)

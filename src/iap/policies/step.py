@@ -139,6 +139,14 @@ def act_on_sensors(policy, state, sensors):
 
 
 @compiled
+def encode_one(encoder, image):
+    """The features of one preprocessed image, without a step."""
+    context = Context(np.empty((0, 0, 0), np.float32), 0, np.empty(0, np.float32))
+    features, _, _, _ = encode(encoder, image, context)
+    return features
+
+
+@compiled
 def combine_frames(policy, state, encoding):
     """The features of this frame and of earlier ones, and what to remember.
 

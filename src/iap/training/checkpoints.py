@@ -1,4 +1,4 @@
-"""How far a training run has come: kept in its folder as a checkpoint and as policies that can be run."""
+"""The progress of a training run, kept in its folder as a checkpoint and as policies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ import numpy as np
 from jaxtyping import Float
 
 import iap
-from iap.evolution import Search, from_arrays, mean, to_arrays
-from iap.policies import Normaliser
-from iap.policies.serialization import PolicyFile
+from iap.evolution import STRATEGIES, Search, from_arrays, mean, to_arrays
+from iap.policies import Normaliser, PolicyFile
 from iap.training.config import TrainConfig
 from iap.training.run_directory import RunDirectory
+from iap.training.upgrades import CHECKPOINT_VERSION, upgrade_checkpoint
 
 
 @dataclass(frozen=True)
 class Best:
-    """The policy that did best on held-out seeds so far."""
+    """The policy with the best return on validation seeds so far."""
 
     theta: Float[np.ndarray, " p"]
     normaliser: Normaliser
@@ -26,15 +26,15 @@ class Best:
 
 @dataclass(frozen=True)
 class Progress:
-    """All that the next iteration needs: what a checkpoint holds.
+    """All that the next iteration needs: the content of a checkpoint.
 
     Attributes:
-        search: where the strategy stands.
-        normaliser: of what controllers receive.
-        best: so far; None before the first check.
-        iteration: how many generations are done.
-        episodes: how many were run for them, and for screening.
-        begun: how the θ that evolution started from was found, if it was not simply drawn.
+        search: the state of the strategy.
+        normaliser: of the controllers' inputs.
+        best: the best policy so far; None before the first evaluation.
+        iteration: number of completed generations.
+        episodes: number of episodes of these and of the random search.
+        start: facts about the θ that the search started from, if it was not simply drawn.
     """
 
     search: Search
@@ -42,30 +42,37 @@ class Progress:
     best: Best | None = None
     iteration: int = 0
     episodes: int = 0
-    begun: Mapping[str, Any] | None = None
+    start: Mapping[str, Any] | None = None
 
 
-def save(config: TrainConfig, run: RunDirectory, progress: Progress) -> None:
-    """Policies, then the checkpoint: it never knows more than they do."""
+def save(config: TrainConfig, run: RunDirectory, progress: Progress, command: str | None = None) -> None:
+    """Write the policies, then the checkpoint, so that the checkpoint is never ahead of them."""
     arrays = {f"search.{name}": x for name, x in to_arrays(progress.search).items()}
     arrays |= {f"normaliser.{name}": x for name, x in progress.normaliser.to_arrays().items()}
-    facts = {"iteration": progress.iteration, "episodes": progress.episodes, "best": None, "begun": progress.begun}
-    run.save_policy("last", policy_file(config, mean(progress.search), progress.normaliser, progress))
+    facts: dict[str, Any] = {
+        "version": CHECKPOINT_VERSION,
+        "iteration": progress.iteration,
+        "episodes": progress.episodes,
+        "best": None,
+        "start": progress.start,
+    }
+    run.save_policy("last", policy_file(config, mean(progress.search), progress.normaliser, progress, command))
     if progress.best is not None:
         best = progress.best
         arrays |= {"best.theta": best.theta}
         arrays |= {f"best.normaliser.{name}": x for name, x in best.normaliser.to_arrays().items()}
         facts["best"] = float(best.held_out) if np.isfinite(best.held_out) else None
-        run.save_policy("best", policy_file(config, best.theta, best.normaliser, progress))
+        run.save_policy("best", policy_file(config, best.theta, best.normaliser, progress, command))
     run.save_checkpoint(arrays, facts)
 
 
 def resume(config: TrainConfig, run: RunDirectory) -> Progress | None:
-    """The progress that the checkpoint holds; None if there is none yet."""
+    """The progress of the checkpoint; None if there is none yet."""
     loaded = run.load_checkpoint()
     if loaded is None:
         return None
     arrays, facts = loaded
+    facts = upgrade_checkpoint(facts)
 
     def part(prefix: str) -> dict[str, np.ndarray]:
         return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
@@ -80,24 +87,28 @@ def resume(config: TrainConfig, run: RunDirectory) -> Progress | None:
         best,
         facts["iteration"],
         facts["episodes"],
-        facts.get("begun"),
+        facts["start"],
     )
 
 
-def policy_file(config: TrainConfig, theta: np.ndarray, normaliser: Normaliser, progress: Progress) -> PolicyFile:
-    """A policy with all that is needed to run it, and how it came to be."""
+def policy_file(
+    config: TrainConfig, theta: np.ndarray, normaliser: Normaliser, progress: Progress, command: str | None = None
+) -> PolicyFile:
+    """A policy with all that is needed to run it, and the facts of its training."""
     facts = {
         "iap": iap.__version__,
         "seed": config.seed,
         "iterations": progress.iteration,
         "episodes": progress.episodes,
-        "strategy": type(config.strategy).__name__,
+        "strategy": STRATEGIES.name_of(type(config.strategy)),
     }
+    if command is not None:
+        facts["command"] = command
     return PolicyFile(
-        spec=config.policy,
+        config=config.policy,
         theta=np.asarray(theta, np.float32),
         normaliser=normaliser,
         env_id=config.env.id,
         env_kwargs=dict(config.env.kwargs),
-        facts=facts | dict(progress.begun or {}),
+        facts=facts | dict(progress.start or {}),
     )

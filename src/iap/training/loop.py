@@ -1,4 +1,4 @@
-"""Training, top to bottom: ask for candidates, run their episodes, tell their returns; check, save, go on."""
+"""Training, top to bottom: ask for candidates, run their episodes, tell their returns; evaluate, save, repeat."""
 
 import importlib
 import os
@@ -15,41 +15,41 @@ from iap.evolution import ask, mean, tell
 from iap.rollouts import Pool
 from iap.training.checkpoints import Best, Progress, resume, save
 from iap.training.config import TrainConfig
-from iap.training.initialization import begin, first_row
-from iap.training.returns import best_of, finite, gather, mean_return, run_candidates, run_held_out, summarise
+from iap.training.initialization import first_row, initialize
+from iap.training.returns import best_of, finite, merge_statistics, run_candidates, run_held_out, summarise
 from iap.training.run_directory import Row, RunDirectory
-
-__all__ = ["begin", "check", "gather", "mean_return", "step", "train"]
 
 
 def train(
     config: TrainConfig,
     pool: Pool,
     run: RunDirectory,
-    report: Callable[[Row], None] = lambda _row: None,
-    doing: Callable[[str, float], None] = lambda _what, _share: None,
+    on_row: Callable[[Row], None] = lambda _row: None,
+    on_start: Callable[[str, float], None] = lambda _what, _share: None,
+    command: str | None = None,
 ) -> Progress:
     """Run the iterations that are left, each ending with a checkpoint.
 
     Args:
         config: what is trained.
         pool: where its episodes run.
-        run: the folder for all that comes of it.
-        report: called with each row of metrics.
-        doing: called with what is done before the first iteration, and which share of it is done.
+        run: the folder of the run.
+        on_row: called with each row of metrics.
+        on_start: called with what is done before the first iteration, and which share of it is done.
+        command: the command that starts this training, for the policy files.
     """
     with _one_thread():
         progress = resume(config, run)
-        run.keep_metrics(-1 if progress is None else progress.iteration)
+        run.truncate_metrics(-1 if progress is None else progress.iteration)
         if progress is None:
-            begun = time.perf_counter()
-            progress = begin(config, pool, run, doing)
-            if progress.begun is not None:
-                _note(config, run, progress, first_row(progress), begun, report)
+            started = time.perf_counter()
+            progress = initialize(config, pool, run, on_start)
+            if progress.start is not None:
+                _record(config, run, progress, first_row(progress), started, on_row, command)
         while progress.iteration < config.iterations:
-            begun = time.perf_counter()
+            started = time.perf_counter()
             progress, row = step(config, pool, progress)
-            _note(config, run, progress, row, begun, report)
+            _record(config, run, progress, row, started, on_row, command)
     return progress
 
 
@@ -59,14 +59,14 @@ def step(config: TrainConfig, pool: Pool, progress: Progress) -> tuple[Progress,
     thetas, search = ask(progress.search)
     returns, ran = run_candidates(config, pool, thetas, progress.normaliser, iteration)
     search = tell(search, thetas, np.array(returns))
-    gathers = config.policy.normalise and not config.freeze_normaliser
-    normaliser = gather(progress.normaliser, ran) if gathers else progress.normaliser
+    updates = config.policy.normalise and not config.freeze_normaliser
+    normaliser = merge_statistics(progress.normaliser, ran) if updates else progress.normaliser
     progress = replace(
         progress, search=search, normaliser=normaliser, iteration=iteration, episodes=progress.episodes + len(ran)
     )
     held_out = None
     if iteration % config.evaluate_every == 0 or iteration == config.iterations:
-        progress, held_out = check(config, pool, progress, thetas[best_of(returns)])
+        progress, held_out = evaluate_candidates(config, pool, progress, thetas[best_of(returns)])
     row: Row = {
         "iteration": iteration,
         "episodes": progress.episodes,
@@ -77,10 +77,10 @@ def step(config: TrainConfig, pool: Pool, progress: Progress) -> tuple[Progress,
     return progress, row
 
 
-def check(
+def evaluate_candidates(
     config: TrainConfig, pool: Pool, progress: Progress, candidate: Float[np.ndarray, " p"]
 ) -> tuple[Progress, float | None]:
-    """The mean policy and this generation's best candidate on held-out seeds; the better may become the best so far."""
+    """The mean policy and this generation's best candidate on validation seeds; the better may become the best."""
     candidates = np.stack([mean(progress.search), candidate]).astype(np.float32)
     held_out = run_held_out(config, pool, candidates, progress.normaliser)
     return replace(progress, best=_better(progress, candidates, held_out)), finite(held_out[0])
@@ -89,28 +89,34 @@ def check(
 def _better(progress: Progress, candidates: Float[np.ndarray, "n p"], held_out: Sequence[float]) -> Best:
     best = progress.best or Best(candidates[0], progress.normaliser, -np.inf)
     for theta, value in zip(candidates, held_out, strict=True):
-        if value > best.held_out:  # never of a policy that failed, whose return is NaN
+        if value > best.held_out:  # never for a policy that failed, whose return is NaN
             best = Best(theta, progress.normaliser, value)
     return best
 
 
-def _note(
-    config: TrainConfig, run: RunDirectory, progress: Progress, row: Row, begun: float, report: Callable[[Row], None]
+def _record(
+    config: TrainConfig,
+    run: RunDirectory,
+    progress: Progress,
+    row: Row,
+    started: float,
+    on_row: Callable[[Row], None],
+    command: str | None,
 ) -> None:
-    """Metrics, policies, checkpoint; then tell."""
-    row["seconds"] = round(time.perf_counter() - begun, 3)
+    """Write metrics, policies and checkpoint, then report the row."""
+    row["seconds"] = round(time.perf_counter() - started, 3)
     run.append_metrics(row)
-    save(config, run, progress)
-    report(row)
+    save(config, run, progress, command)
+    on_row(row)
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One thread for the strategy's algebra: the last bits of CMA-ES depend on how many share it.
+    """One thread for the strategy's linear algebra: the last bits of CMA-ES depend on the number of threads.
 
-    JAX counts its own when it is first used: in a process that used it before, that number stays.
+    JAX reads its own number when it is first used: in a process that used it before, that number stays.
     """
     os.environ.setdefault("NPROC", "1")
-    importlib.import_module("scipy.linalg")  # JAX's LAPACK: only what is loaded can be limited
+    importlib.import_module("scipy.linalg")  # JAX's LAPACK: only libraries that are loaded can be limited
     with threadpool_limits(1, user_api="blas"):
         yield

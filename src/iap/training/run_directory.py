@@ -1,4 +1,4 @@
-"""The folder of a run: config, metrics, checkpoint, policies; each file is whole or not there."""
+"""The folder of a run: config, metrics, checkpoint, policies; every file is written atomically."""
 
 import json
 import os
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 class RunError(ValueError):
-    """A run's folder cannot be used; the message says why and what would help."""
+    """The folder of a run cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: Path, config: TrainConfig) -> "RunDirectory":
-        """A new run's folder; one that holds a run already is refused."""
+        """A new run's folder; one that already holds a run is refused."""
         run = cls(path)
         with run.explained():
             path.mkdir(parents=True, exist_ok=True)
             if run.config_file.exists():
-                raise RunError(f"{path} holds a run already: resume it with `iap train --resume {path}`")
+                raise RunError(f"{path} already holds a run: resume it with `iap train --resume {path}`")
             write_whole(run.config_file, json.dumps(config_to_json(config), indent=1).encode())
         return run
 
@@ -50,17 +50,17 @@ class RunDirectory:
             data = json.loads(run.config_file.read_text(encoding="utf-8"))
             return run, config_from_json(data)
         except FileNotFoundError:
-            raise RunError(f"{path} holds no run: there is no {run.config_file.name} in it") from None
+            raise RunError(f"{path} holds no run: it has no {run.config_file.name}") from None
         except (ValueError, OSError) as error:
             raise RunError(f"{run.config_file} cannot be read: {error}") from error
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Whatever keeps the folder from being written to, as one error that says so."""
+        """Turn any failure to write into one error that says so."""
         try:
             yield
         except OSError as error:
-            reason = f"{self.path} cannot be written ({error.strerror}); what was saved before is whole"
+            reason = f"{self.path} cannot be written ({error.strerror}); everything saved before is intact"
             raise RunError(reason) from error
 
     @property
@@ -70,31 +70,31 @@ class RunDirectory:
 
     @property
     def metrics_file(self) -> Path:
-        """One JSON row an iteration."""
+        """Metrics, one JSON row an iteration."""
         return self.path / "metrics.jsonl"
 
     @property
     def checkpoint_file(self) -> Path:
-        """All that the next iteration needs."""
+        """The state that the next iteration needs."""
         return self.path / "checkpoint.safetensors"
 
     def policy_file(self, which: str) -> Path:
-        """The policy "best" or "last", or what evolution started from: "screened", "taught" or "start"."""
+        """The policy "best" or "last", or the one the search started from: "random_search", "pretrained", "start"."""
         return self.path / f"{which}.policy"
 
     def save_policy(self, which: str, policy: PolicyFile) -> None:
-        """Replace a policy."""
+        """Write a policy, replacing an older one."""
         with self.explained():
             save_policy(self.policy_file(which), policy)
 
     def save_checkpoint(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-        """Replace the checkpoint; whatever happens, the old or the new one is there, whole."""
+        """Replace the checkpoint atomically."""
         with self.explained():
             whole = {name: np.array(x, order="C") for name, x in arrays.items()}
             write_whole(self.checkpoint_file, save(whole, metadata={"facts": json.dumps(facts)}))
 
     def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-        """The checkpoint's arrays and facts; None if the run never got to its first."""
+        """The checkpoint's arrays and facts; None if there is none yet."""
         if not self.checkpoint_file.exists():
             return None
         try:
@@ -112,14 +112,14 @@ class RunDirectory:
             return EventFile(self.path / "tensorboard")
 
     def append_metrics(self, row: Row) -> None:
-        """One more row, on the disk before this returns."""
+        """Append a row, on the disk before this returns."""
         with self.explained(), self.metrics_file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
     def read_metrics(self) -> list[Row]:
-        """All whole rows; one that was cut off by a crash is left out."""
+        """All complete rows; one that was cut off by a crash is left out."""
         if not self.metrics_file.exists():
             return []
         rows = []
@@ -130,8 +130,8 @@ class RunDirectory:
                 break
         return rows
 
-    def keep_metrics(self, iteration: int) -> None:
-        """Only the rows up to this iteration: those that the checkpoint knows of."""
+    def truncate_metrics(self, iteration: int) -> None:
+        """Keep the rows up to this iteration, which is the checkpoint's."""
         rows = [row for row in self.read_metrics() if row["iteration"] <= iteration]
         with self.explained():
             write_whole(self.metrics_file, "".join(json.dumps(row) + "\n" for row in rows).encode())

@@ -1,4 +1,4 @@
-"""Many runs of one preset over a grid of its options: parallel inside, resumable, a table and a heat map at the end."""
+"""Training runs over a grid of options: each run is parallel, and a sweep that was stopped continues."""
 
 import itertools
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iap.rollouts import Job, Pool
-from iap.training.config import TrainConfig, fitted_to_env
+from iap.training.config import TrainConfig, fit_to_env
 from iap.training.loop import train
 from iap.training.run_directory import RunDirectory
 
@@ -34,21 +34,21 @@ def sweep(
     open_pool: Callable[[Job], Any],
     report: Callable[[str, Row], None] = lambda _name, _row: None,
 ) -> list[Row]:
-    """Train every point of the grid that is not trained yet; rows of the points with the best held-out return of each.
+    """Train every point of the grid that is not trained yet; one row a point, with its best held-out return.
 
-    A point's folder is named after its options, so that a sweep that was stopped goes on where it was.
+    A point's folder is named after its options, so that a sweep that was stopped continues.
     """
     rows = []
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         name = "_".join(f"{key.rpartition('.')[2]}={value}" for key, value in point.items())
         rows.append(
-            point | _train_point(changed(config, point), out / name, open_pool, lambda row, n=name: report(n, row))
+            point | _train_point(with_options(config, point), out / name, open_pool, lambda row, n=name: report(n, row))
         )
     return rows
 
 
-def changed(config: TrainConfig, point: Mapping[str, Any]) -> TrainConfig:
+def with_options(config: TrainConfig, point: Mapping[str, Any]) -> TrainConfig:
     """The config with options like `policy.encoder.patch` set."""
     for name, value in point.items():
         config = _with(config, name.split("."), value, name)
@@ -65,15 +65,15 @@ def _with(part: Any, path: Sequence[str], value: Any, name: str) -> Any:
 def _train_point(
     config: TrainConfig, path: Path, open_pool: Callable[[Job], Any], report: Callable[[Row], None]
 ) -> Row:
-    rows = train_the_rest(config, path, open_pool, report).read_metrics()
+    rows = train_to_end(config, path, open_pool, report).read_metrics()
     return {key: rows[-1][key] for key in ("episodes", "mean", "best", "held_out_best")} | {"run": str(path)}
 
 
-def train_the_rest(
+def train_to_end(
     config: TrainConfig, path: Path, open_pool: Callable[[Job], Any], report: Callable[[Row], None]
 ) -> RunDirectory:
-    """A run of this config in this folder, trained to its end from wherever it was stopped, if it was."""
-    config = fitted_to_env(config)
+    """A run of this config in this folder, trained to its end; one that was stopped is resumed."""
+    config = fit_to_env(config)
     if (path / "config.json").exists():
         run, existing = RunDirectory.open(path)
         if existing != config:

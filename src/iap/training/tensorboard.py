@@ -1,4 +1,4 @@
-"""Metrics as TensorBoard reads them, written at once and by this very thread, so that a full disk is an error here."""
+"""Metrics as TensorBoard events, written at once by the calling thread, so that a full disk raises an error here."""
 
 import os
 import struct
@@ -14,7 +14,7 @@ FORMAT = "brain.Event:2"
 
 
 class EventFile:
-    """One file of events; each process that goes on with a run begins another."""
+    """A file of events; every process that resumes a run starts another one."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -22,7 +22,7 @@ class EventFile:
         self._append(Event(wall_time=time.time(), file_version=FORMAT))
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
-        """The values that curves have at a step."""
+        """Add the values of curves at a step."""
         points = [Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
         self._append(Event(wall_time=time.time(), step=step, summary=Summary(value=points)))
 

@@ -1,4 +1,4 @@
-"""Trained policies that ship with the package, a few kB each, with how each was made."""
+"""Trained policies that ship with the package, a few kB each, with the command that made each."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -14,5 +14,5 @@ def zoo_names() -> list[str]:
 def zoo_file(name: str) -> Path:
     """The file of a policy in the zoo."""
     if name not in zoo_names():
-        raise ValueError(f"there is no {name!r} in the zoo; it has {', '.join(zoo_names()) or 'nothing yet'}")
+        raise ValueError(f"there is no {name!r} in the zoo; it has {', '.join(zoo_names()) or 'no policies'}")
     return Path(str(files(__name__) / f"{name}{SUFFIX}"))

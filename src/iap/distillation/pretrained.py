@@ -1,0 +1,23 @@
+"""The result of pretraining."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from iap.policies import Normaliser
+
+PRETRAINING = (1 << 31) + 2  # the stream of the episodes' seeds, far from those of training
+
+Report = Callable[[str, float], None]  # what is being done, and which share of it is done
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A pretrained policy, and the R² of its estimates before and after pretraining."""
+
+    theta: Float[np.ndarray, " p"]
+    normaliser: Normaliser
+    initial_r2: float
+    r2: float
