@@ -14,7 +14,7 @@ import numpy as np
 from iap.attention import Kernel, ReLU, Softmax, top
 from iap.attention.kernels.ranker import Ranker, Layer, compile_ranker
 from iap.envs.control_suite.frames import render_frames
-from iap.viz.overlays import Glance, attention_figure
+from iap.viz.overlays import AttentionPanel, attention_figure
 from iap.viz.plots import save_figure
 
 SEED = 23
@@ -29,7 +29,7 @@ def random_ranker(kernel: Kernel, image_shape: tuple[int, int, int], patch: int)
     return compile_ranker(kernel, queries, keys, image_shape, patch=patch, stride=patch)
 
 
-def look(name: str, kernel: Kernel, image: np.ndarray, patch: int, top_k: int) -> Glance:
+def look(name: str, kernel: Kernel, image: np.ndarray, patch: int, top_k: int) -> AttentionPanel:
     """Score all patches, keep the best, and tell how long that took."""
     ranker = random_ranker(kernel, image.shape, patch)
     scores = ranker(image).values  # compiles, if it never ran here before
@@ -40,7 +40,7 @@ def look(name: str, kernel: Kernel, image: np.ndarray, patch: int, top_k: int) -
         top(ranker(image).values, top_k)
         times_ms.append(1e3 * (time.perf_counter() - begun))
     print(f"{name}: {keep} of {ranker.grid.patches:,} patches in {statistics.median(times_ms):.2f} ms")
-    return Glance(f"{name}, patch {patch}", scores, chosen, ranker.grid, patch, patch)
+    return AttentionPanel(f"{name}, patch {patch}", scores, chosen, ranker.grid, patch, patch)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from iap.attention import Grid, centres_of, grid_of
-from iap.viz.overlays import Glance, attention_figure, by_rank, heat_map, overlay, spread
+from iap.viz.overlays import AttentionPanel, attention_figure, by_rank, heat_map, overlay, spread
 from iap.viz.plots import save_figure
 
 GREY = np.full((6, 8, 3), 100, np.uint8)
@@ -24,14 +24,14 @@ def layouts(draw) -> tuple[int, int, int, int, Grid]:
 
 
 @given(layouts(), st.integers(0, 2**32 - 1))
-def test_exactly_the_pixels_of_the_chosen_patches_are_red(layout, seed):
+def test_exactly_the_pixels_of_the_selected_patches_are_red(layout, seed):
     height, width, patch, stride, grid = layout
-    chosen = np.random.default_rng(seed).choice(grid.patches, size=(grid.patches + 1) // 2, replace=False)
-    wanted = np.full((height, width, 3), 100, np.uint8)
-    for row, column in zip(*np.unravel_index(chosen, grid), strict=True):
-        wanted[row * stride : row * stride + patch, column * stride : column * stride + patch] = (255, 0, 0)
+    selected = np.random.default_rng(seed).choice(grid.patches, size=(grid.patches + 1) // 2, replace=False)
+    expected = np.full((height, width, 3), 100, np.uint8)
+    for row, column in zip(*np.unravel_index(selected, grid), strict=True):
+        expected[row * stride : row * stride + patch, column * stride : column * stride + patch] = (255, 0, 0)
     image = np.full((height, width, 3), 100, np.uint8)
-    np.testing.assert_array_equal(overlay(image, chosen, grid, patch, stride, opacity=1), wanted)
+    np.testing.assert_array_equal(overlay(image, selected, grid, patch, stride, opacity=1), expected)
     assert (image == 100).all()
 
 
@@ -47,7 +47,7 @@ def test_a_pixel_gets_the_mean_of_the_patches_that_cover_it(layout, seed):
         np.testing.assert_allclose(means[y, x], values[inside].mean() if inside.any() else 0, rtol=1e-5)
 
 
-def test_opacity_lets_the_image_shine_through():
+def test_opacity_blends_the_colour_with_the_image():
     picture = overlay(GREY, np.array([0]), Grid(6, 8), 1, 1, opacity=0.5)
     assert picture[0, 0].tolist() == [178, 50, 50]
     assert picture[0, 1].tolist() == [100, 100, 100]
@@ -61,7 +61,7 @@ def test_zoom_turns_one_red_pixel_into_a_red_square_and_nothing_else():
     assert red[5:10, 5:10].all()
 
 
-def test_a_higher_score_is_brighter_and_an_outlier_hides_nothing():
+def test_a_higher_score_is_brighter_also_beside_an_outlier():
     scores = np.arange(48, dtype=np.float32)
     scores[-1] = 1e30
     shown = brightness(heat_map(GREY, scores, Grid(6, 8), 1, 1)).ravel()
@@ -69,12 +69,12 @@ def test_a_higher_score_is_brighter_and_an_outlier_hides_nothing():
     assert shown[40] - shown[5] > 100
 
 
-def test_equal_scores_look_equal_even_if_all_are():
+def test_equal_scores_have_equal_colours():
     assert by_rank(np.array([3.0, 1.0, 3.0, 2.0])).tolist() == [1, 0, 1, 0.5]
     assert len(np.unique(heat_map(GREY, np.zeros(48, np.float32), Grid(6, 8), 1, 1).reshape(-1, 3), axis=0)) == 1
 
 
-def test_pixels_outside_every_patch_keep_the_image():
+def test_pixels_outside_every_patch_are_unchanged():
     picture = heat_map(GREY, np.zeros(4, np.float32), Grid(2, 2), 2, 2)
     assert (picture[4:] == 100).all()
     assert (picture[:4, :4] != 100).any(axis=-1).all()
@@ -88,7 +88,7 @@ def test_depth_is_shown_from_black_to_white():
     assert (np.diff(brightness(picture).ravel()) >= 0).all()
 
 
-def test_depth_that_is_the_same_everywhere_is_black():
+def test_constant_depth_is_black():
     picture = overlay(np.full((6, 8, 1), 2, np.float32), np.array([], np.int64), Grid(6, 8), 1, 1)
     assert (picture == 0).all()
 
@@ -96,9 +96,9 @@ def test_depth_that_is_the_same_everywhere_is_black():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: overlay(GREY, np.array([48]), Grid(6, 8), 1, 1), "chosen must be between 0 and 47"),
-        (lambda: overlay(GREY, np.array([-1]), Grid(6, 8), 1, 1), "chosen must be between 0 and 47"),
-        (lambda: overlay(GREY, np.array([0]), Grid(6, 8), 2, 1), "the image has"),
+        (lambda: overlay(GREY, np.array([48]), Grid(6, 8), 1, 1), "selected must be between 0 and 47"),
+        (lambda: overlay(GREY, np.array([-1]), Grid(6, 8), 1, 1), "selected must be between 0 and 47"),
+        (lambda: overlay(GREY, np.array([0]), Grid(6, 8), 2, 1), "but the image has"),
         (lambda: overlay(GREY, np.array([0]), Grid(6, 8), 1, 1, zoom=0), "zoom must be at least 1"),
         (lambda: overlay(GREY[0], np.array([0]), Grid(6, 8), 1, 1), "image must be"),
         (
@@ -106,24 +106,24 @@ def test_depth_that_is_the_same_everywhere_is_black():
             "image must be finite",
         ),
         (lambda: heat_map(GREY, np.full(48, np.nan, np.float32), Grid(6, 8), 1, 1), "scores must not hold NaN"),
-        (lambda: heat_map(GREY, np.zeros(47, np.float32), Grid(6, 8), 1, 1), "48 values"),
-        (lambda: attention_figure(GREY, []), "glances must not be empty"),
+        (lambda: heat_map(GREY, np.zeros(47, np.float32), Grid(6, 8), 1, 1), "values must be 48"),
+        (lambda: attention_figure(GREY, []), "panels must not be empty"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(call, message):
+def test_errors_name_arguments_that_do_not_fit(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_the_figure_has_a_row_a_glance_and_is_as_wide_as_asked(tmp_path):
+def test_the_figure_has_one_row_per_panel_and_the_given_width(tmp_path):
     rng = np.random.default_rng(0)
     image = rng.integers(0, 40, (60, 80, 3), dtype=np.uint8)
-    glances = [
-        Glance(f"patch {patch}", rng.random(grid.patches), np.array([3, 5]), grid, patch, patch)
+    panels = [
+        AttentionPanel(f"patch {patch}", rng.random(grid.patches), np.array([3, 5]), grid, patch, patch)
         for patch in (1, 4)
         for grid in [grid_of(60, 80, patch, patch)]
     ]
-    figure = attention_figure(image, glances)
+    figure = attention_figure(image, panels)
     titles = [axes.get_title() for axes in figure.axes]
     assert titles[::3] == ["patch 1", "patch 4"]
     assert titles[2::3] == ["attended: 2 of 4,800 patches", "attended: 2 of 300 patches"]
@@ -136,8 +136,8 @@ def test_the_figure_has_a_row_a_glance_and_is_as_wide_as_asked(tmp_path):
     assert red[:, :400].sum() == 0
 
 
-@pytest.mark.parametrize("chosen", [[], range(48)])
-def test_a_figure_of_no_or_all_patches_draws(chosen, tmp_path):
-    glance = Glance("all or none", np.zeros(48, np.float32), np.array(chosen, np.int64), Grid(6, 8), 1, 1)
-    save_figure(attention_figure(GREY, [glance], width_px=300), tmp_path / "a.png")
+@pytest.mark.parametrize("selected", [[], range(48)])
+def test_a_figure_of_no_or_all_patches_is_drawn(selected, tmp_path):
+    panel = AttentionPanel("all or none", np.zeros(48, np.float32), np.array(selected, np.int64), Grid(6, 8), 1, 1)
+    save_figure(attention_figure(GREY, [panel], width_px=300), tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 0

@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -24,12 +26,12 @@ FIDELITY = [
 
 
 @given(st.floats(-1, 3), st.floats(1e-3, 1e3))
-def test_the_growth_exponent_of_a_power_law_is_its_power(growth, factor):
+def test_the_growth_exponent_of_a_power_law_is_its_exponent(growth, factor):
     rows = [{"patches": size, "ms": factor * size**growth} for size in (10, 200, 3000)]
     assert growth_exponent(rows) == pytest.approx(growth, abs=1e-9)
 
 
-def test_small_sizes_can_be_left_out_of_the_growth():
+def test_small_sizes_can_be_left_out_of_the_fit():
     rows = [{"patches": size, "ms": max(1.0, size / 1000)} for size in (10, 2000, 4000)]
     assert growth_exponent(rows) < 0.9
     assert growth_exponent(rows, least=2000) == pytest.approx(1)
@@ -40,7 +42,7 @@ def test_one_size_has_no_growth_exponent():
     assert math.isnan(growth_exponent([]))
 
 
-def test_the_bench_figure_has_a_panel_a_kernel_and_growth_in_its_legend():
+def test_the_bench_figure_has_one_panel_per_kernel_and_the_growth_in_its_legend():
     figure = bench_figure(BENCH)
     assert [axes.get_title() for axes in figure.axes] == ["relu", "softmax"]
     labels = figure.axes[0].get_legend_handles_labels()[1]
@@ -49,7 +51,7 @@ def test_the_bench_figure_has_a_panel_a_kernel_and_growth_in_its_legend():
     assert np.asarray(figure.axes[1].lines[0].get_xdata()).tolist() == [2500, 4800, 19200]
 
 
-def test_the_fidelity_figure_has_a_panel_a_source_and_normalisation_of_feature_rows_only():
+def test_the_fidelity_figure_has_one_panel_per_source_and_normalisation_and_uses_feature_rows_only():
     figure = fidelity_figure(FIDELITY)
     assert [axes.get_title() for axes in figure.axes] == [
         "synthetic, plain softmax",
@@ -64,7 +66,7 @@ def test_the_fidelity_figure_has_a_panel_a_source_and_normalisation_of_feature_r
 
 
 @pytest.mark.parametrize(("plot", "rows"), [(plot_bench, BENCH), (plot_fidelity, FIDELITY)])
-def test_a_plot_replaces_the_file_by_a_picture_and_leaves_nothing_beside(plot, rows, tmp_path):
+def test_a_plot_replaces_the_file_and_leaves_no_other_file(plot, rows, tmp_path):
     path = tmp_path / "plot.png"
     path.write_text("old")
     plot(rows, path)
@@ -74,30 +76,35 @@ def test_a_plot_replaces_the_file_by_a_picture_and_leaves_nothing_beside(plot, r
     assert [file.name for file in tmp_path.iterdir()] == ["plot.png"]
 
 
-def test_a_plot_that_cannot_be_written_leaves_nothing_beside(tmp_path):
+def test_a_plot_that_cannot_be_written_leaves_no_file(tmp_path):
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):
         plot_bench(BENCH, tmp_path / "taken")
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
 
 
-def test_a_plot_of_nothing_is_refused():
+def test_a_plot_without_rows_is_refused():
     with pytest.raises(ValueError, match="rows must not be empty"):
         bench_figure([])
     with pytest.raises(ValueError, match='kind "features"'):
         fidelity_figure(FIDELITY[-1:])
 
 
-def test_a_heat_map_can_be_read_in_every_cell_and_says_where_nothing_is_known():
+def test_every_cell_of_a_heat_map_is_legible_and_missing_values_are_marked():
     values = {(1, 10): 0.0, (1, 20): 4.0, (2, 10): 2.0, (2, 20): None}
     rows = [{"patch": patch, "top_k": top_k, "return": value} for (patch, top_k), value in values.items()]
     rows.append({"patch": 2, "top_k": 10, "return": 3.0})
     axes = heat_map_figure(rows, "patch", "top_k", "return", title="returns").axes[0]
-    written = {text.get_position(): (text.get_text(), text.get_color()) for text in axes.texts}
-    assert written == {
+    texts = {text.get_position(): (text.get_text(), text.get_color()) for text in axes.texts}
+    assert texts == {
         (0, 0): ("0", "white"),  # dark
         (1, 0): ("2.5", "black"),  # the mean of two
         (0, 1): ("4", "black"),  # bright
         (1, 1): ("none", "black"),
     }
     assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("returns", "patch", "top_k")
+
+
+def test_importing_the_package_does_not_import_matplotlib():
+    code = "import sys, iap.viz.curves, iap.viz.overlays, iap.viz.videos; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,1 +1,1 @@
-"""Pictures: overlays and plots."""
+"""Drawing: attention overlays, videos, learning curves and plots. matplotlib is imported when something is drawn."""

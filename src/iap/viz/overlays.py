@@ -1,32 +1,36 @@
-"""Where a policy looks: chosen patches in red, and scores as heat, over the image."""
+"""Attention over an image: selected patches in red, and scores as a heat map."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int, Num, UInt8
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from iap.attention.arrays import require_count, require_finite, require_floats
+from iap._validation import require_count
+from iap.attention.arrays import require_finite, require_floats
 from iap.attention.patches import Grid, centres_of
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 RED = (255, 0, 0)
-HEAT = "inferno"  # even steps to the eye, colour-blind or not
+HEAT = "inferno"  # perceptually uniform, also for colour-blind readers
 DPI = 100
 TITLE_PX = 34
-ZOOM = 4  # so that scaling to the page blurs no patch into its neighbours
+ZOOM = 4  # enlarged before matplotlib resamples, so that patches do not blur into their neighbours
 
 
 @dataclass(frozen=True)
-class Glance:
-    """One look at an image: the scores of its patches and which were chosen."""
+class AttentionPanel:
+    """One row of `attention_figure`: the scores of the patches, and the selected ones."""
 
     title: str
     scores: Float[np.ndarray, " L"]
-    chosen: Int[np.ndarray, " l"]
+    selected: Int[np.ndarray, " l"]
     grid: Grid
     patch: int
     stride: int
@@ -34,7 +38,7 @@ class Glance:
 
 def overlay(
     image: Num[np.ndarray, "H W C"],
-    chosen: Int[np.ndarray, " l"],
+    selected: Int[np.ndarray, " l"],
     grid: Grid,
     patch: int,
     stride: int,
@@ -43,15 +47,17 @@ def overlay(
     opacity: float = 0.7,
     zoom: int = 1,
 ) -> UInt8[np.ndarray, "zH zW 3"]:
-    """The image with the chosen patches tinted; `zoom` enlarges every pixel to a square, so that none gets lost."""
-    chosen = np.asarray(chosen)
-    if chosen.size and not (chosen.min() >= 0 and chosen.max() < grid.patches):
-        raise ValueError(f"chosen must be between 0 and {grid.patches - 1}, but holds {chosen.min()} to {chosen.max()}")
+    """Return the image with the selected patches tinted; `zoom` enlarges every pixel to a square."""
+    selected = np.asarray(selected)
+    if selected.size and not (selected.min() >= 0 and selected.max() < grid.patches):
+        raise ValueError(
+            f"selected must be between 0 and {grid.patches - 1}, but holds {selected.min()} to {selected.max()}"
+        )
     picture = as_picture(image)
     marks = np.zeros(grid.patches, np.float32)
-    marks[chosen] = 1
-    seen = spread(marks, grid, patch, stride, picture.shape[:2])[0] > 0
-    return enlarge(_blend(picture, np.array(colour, np.float32), opacity * seen[..., None]), zoom)
+    marks[selected] = 1
+    is_selected = spread(marks, grid, patch, stride, picture.shape[:2])[0] > 0
+    return enlarge(_blend(picture, np.array(colour, np.float32), opacity * is_selected[..., None]), zoom)
 
 
 def heat_map(
@@ -64,44 +70,46 @@ def heat_map(
     opacity: float = 0.75,
     zoom: int = 1,
 ) -> UInt8[np.ndarray, "zH zW 3"]:
-    """The scores as colours over the image in grey, by rank: a few huge scores leave the others visible."""
+    """Return the ranks of the scores as colours over the grey image; ranks, so that outliers do not hide the others."""
+    from matplotlib import colormaps
+
     picture = as_picture(image)
-    warmth, covers = spread(by_rank(scores), grid, patch, stride, picture.shape[:2])
-    colours = colormaps[HEAT](warmth)[..., :3] * 255
+    values, covers = spread(by_rank(scores), grid, patch, stride, picture.shape[:2])
+    colours = colormaps[HEAT](values)[..., :3] * 255
     return enlarge(_blend(_grey(picture), colours, opacity * (covers > 0)[..., None]), zoom)
 
 
 def by_rank(scores: Float[np.ndarray, " L"]) -> Float[np.ndarray, " L"]:
-    """Scores as their ranks from 0 to 1; equal scores stay equal."""
+    """Return the ranks of the scores, from 0 to 1; equal scores have equal ranks."""
     scores = np.asarray(scores)
     if np.isnan(scores).any():
         raise ValueError("scores must not hold NaN")
-    levels, rank = np.unique(scores, return_inverse=True)
-    return (rank / max(1, len(levels) - 1)).astype(np.float32)
+    distinct, rank = np.unique(scores, return_inverse=True)
+    return (rank / max(1, len(distinct) - 1)).astype(np.float32)
 
 
 def spread(
     values: Float[np.ndarray, " L"], grid: Grid, patch: int, stride: int, size: tuple[int, int]
 ) -> tuple[Float[np.ndarray, "H W"], Int[np.ndarray, "H W"]]:
-    """For every pixel, the mean value of the patches that cover it, and how many do."""
+    """Return for every pixel the mean value of the patches that cover it, and their number."""
     if values.shape != (grid.patches,):
-        raise ValueError(f"there must be {grid.patches} values for the grid {tuple(grid)}, not shape {values.shape}")
-    reach = tuple((cells - 1) * stride + patch for cells in grid)
-    if reach[0] > size[0] or reach[1] > size[1]:
+        raise ValueError(f"values must be {grid.patches} for the grid {tuple(grid)}, not of shape {values.shape}")
+    extent = tuple((cells - 1) * stride + patch for cells in grid)
+    if extent[0] > size[0] or extent[1] > size[1]:
         raise ValueError(
-            f"grid {tuple(grid)}, patch {patch}, stride {stride} need {reach} pixels; the image has {size}"
+            f"grid {tuple(grid)}, patch {patch}, stride {stride} need {extent} pixels, but the image has {size}"
         )
     total, covers = np.zeros(size, np.float32), np.zeros(size, np.int32)
     for y in range(patch):
         for x in range(patch):
-            pixels = np.s_[y : reach[0] - patch + y + 1 : stride, x : reach[1] - patch + x + 1 : stride]
+            pixels = np.s_[y : extent[0] - patch + y + 1 : stride, x : extent[1] - patch + x + 1 : stride]
             total[pixels] += values.reshape(grid)
             covers[pixels] += 1
     return total / np.maximum(covers, 1), covers
 
 
 def as_picture(image: Num[np.ndarray, "H W C"]) -> UInt8[np.ndarray, "H W 3"]:
-    """Any camera image as RGB: floats (depth) from their nearest to their farthest, one channel as grey."""
+    """Return any camera image as RGB: floats (depth) scaled from minimum to maximum, one channel as grey."""
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[-1] not in (1, 3):  # noqa: PLR2004
         raise ValueError(f"image must be (height, width, 1 or 3 channels), not of shape {image.shape}")
@@ -113,47 +121,52 @@ def as_picture(image: Num[np.ndarray, "H W C"]) -> UInt8[np.ndarray, "H W 3"]:
 
 
 def enlarge(picture: UInt8[np.ndarray, "H W 3"], zoom: int) -> UInt8[np.ndarray, "zH zW 3"]:
-    """Every pixel as a square of `zoom`×`zoom`."""
+    """Return the picture with every pixel as a square of `zoom`×`zoom`."""
     require_count("zoom", zoom)
     return picture.repeat(zoom, axis=0).repeat(zoom, axis=1)
 
 
-def attention_figure(image: Num[np.ndarray, "H W C"], glances: Sequence[Glance], *, width_px: int = 1200) -> Figure:
-    """A row a glance: the frame, the heat map of the scores, the chosen patches ringed."""
-    if not glances:
-        raise ValueError("glances must not be empty")
+def attention_figure(
+    image: Num[np.ndarray, "H W C"], panels: Sequence[AttentionPanel], *, width_px: int = 1200
+) -> Figure:
+    """Draw one row per panel: the image, the heat map of the scores, and the selected patches, outlined."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    if not panels:
+        raise ValueError("panels must not be empty")
     height, width = image.shape[:2]
     row_px = width_px / 3 * height / width + TITLE_PX
-    tight = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03, wspace=0.01, hspace=0.01)
-    figure = Figure(figsize=(width_px / DPI, len(glances) * row_px / DPI), dpi=DPI, layout=tight)
-    for row, glance in zip(figure.subplots(len(glances), 3, squeeze=False), glances, strict=True):
-        _show(row, image, glance)
+    layout = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03, wspace=0.01, hspace=0.01)
+    figure = Figure(figsize=(width_px / DPI, len(panels) * row_px / DPI), dpi=DPI, layout=layout)
+    for row, panel in zip(figure.subplots(len(panels), 3, squeeze=False), panels, strict=True):
+        _draw_panel(row, image, panel)
     return figure
 
 
-def _show(row: Sequence[Axes], image: np.ndarray, glance: Glance) -> None:
-    where = (glance.grid, glance.patch, glance.stride)
-    heat = heat_map(image, glance.scores, *where, zoom=ZOOM)
-    chosen = overlay(_grey(as_picture(image)), glance.selected, *where, opacity=1, zoom=ZOOM)
+def _draw_panel(row: Sequence[Axes], image: np.ndarray, panel: AttentionPanel) -> None:
+    layout = (panel.grid, panel.patch, panel.stride)
+    heat = heat_map(image, panel.scores, *layout, zoom=ZOOM)
+    selected = overlay(_grey(as_picture(image)), panel.selected, *layout, opacity=1, zoom=ZOOM)
     titled = {
-        glance.title: enlarge(as_picture(image), ZOOM),
+        panel.title: enlarge(as_picture(image), ZOOM),
         "scores: dark low, bright high": heat,
-        f"attended: {len(glance.selected)} of {glance.grid.patches:,} patches": chosen,
+        f"attended: {len(panel.selected)} of {panel.grid.patches:,} patches": selected,
     }
     for axes, (title, picture) in zip(row, titled.items(), strict=True):
         axes.imshow(picture)
         axes.set_title(title, fontsize=13, pad=5)
         axes.set_axis_off()
-    _ring(row[2], glance, image.shape[:2])
+    _outline(row[2], panel, image.shape[:2])
 
 
-def _ring(axes: Axes, glance: Glance, size: tuple[int, int]) -> None:
-    """A line around each group of chosen patches, so that the eye finds even a single pixel."""
+def _outline(axes: Axes, panel: AttentionPanel, size: tuple[int, int]) -> None:
+    """Draw a line around each group of selected patches, so that even a single pixel is visible."""
     nearest = np.full(size, np.inf, np.float32)
     rows, columns = np.indices(size, dtype=np.float32)
-    for y, x in centres_of(glance.grid, glance.patch, glance.stride)[glance.selected]:
+    for y, x in centres_of(panel.grid, panel.patch, panel.stride)[panel.selected]:
         np.minimum(nearest, np.hypot(rows - y, columns - x), out=nearest)
-    radius = 0.7 * glance.patch + size[1] / 50
+    radius = 0.7 * panel.patch + size[1] / 50
     if nearest.min() < radius < nearest.max():
         y, x = ((np.arange(side) + 0.5) * ZOOM - 0.5 for side in size)
         axes.contour(x, y, nearest, levels=[radius], colors="red", linewidths=1.3)

@@ -1,21 +1,25 @@
-"""Measurements as curves: time against patches, fidelity against random projections."""
+"""Plots of measurements: time over patches, fidelity over random projections, and heat maps of a sweep."""
+
+from __future__ import annotations
 
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from PIL import Image
 
 from iap._files import write_whole
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 Row = Mapping[str, Any]
 
-# Okabe and Ito's palette, told apart by colour-blind readers, with a marker each for print
+# The palette of Okabe and Ito, distinguishable by colour-blind readers, with a marker each for print
 STYLES = {
     "exact": ("#D55E00", "s"),
     "numpy": ("#0072B2", "o"),
@@ -28,15 +32,15 @@ STYLES = {
     "favor++": ("#CC79A7", "D"),
 }
 OTHER = ("#56B4E9", "x")
-NOTHING = "0.85"  # the grey of what is not known
-LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
+MISSING = "0.85"  # grey of cells without a value
+LUMINANCE = (0.299, 0.587, 0.114)  # weights of red, green and blue
 DPI = 130
-SMALLEST_GROWING = 2_500  # patches; below, what a call costs in itself hides how time grows
-SETTLED_PX = 20_000  # colours are good enough once fewer pixels than this change theirs
+SMALLEST_GROWING = 2_500  # patches; below, the fixed cost of a call hides the growth
+CONVERGED_PX = 20_000  # the palette has converged when fewer pixels than this change their colour
 
 
 def growth_exponent(rows: Iterable[Row], least: int = 0) -> float:
-    """The g of time ∝ patches^g that fits the rows of `least` patches and more; NaN if there are not two sizes."""
+    """Fit g of time ∝ patches^g to the rows with at least `least` patches; NaN with fewer than two sizes."""
     points = np.log([(row["patches"], row["ms"]) for row in rows if row["patches"] >= least] or [(1, 1)])
     sizes, times = points.T
     sizes = sizes - sizes.mean()
@@ -55,7 +59,9 @@ def plot_fidelity(rows: Sequence[Row], path: str | Path) -> None:
 
 
 def bench_figure(rows: Sequence[Row]) -> Figure:
-    """Time against the number of patches, both logarithmic: a panel a kernel, a line a method."""
+    """Draw time over the number of patches, both logarithmic: one panel per kernel, one line per method."""
+    from matplotlib.figure import Figure
+
     if not rows:
         raise ValueError("rows must not be empty")
     kernels = _distinct(rows, "kernel")
@@ -77,10 +83,12 @@ def bench_figure(rows: Sequence[Row]) -> Figure:
 
 
 def fidelity_figure(rows: Sequence[Row]) -> Figure:
-    """How many of the best patches of exact softmax are found, over m: a panel a source and normalisation."""
+    """Draw the share of the best patches of exact softmax found with m projections: a panel per source and kind."""
+    from matplotlib.figure import Figure
+
     rows = [row for row in rows if row["kind"] == "features"]
     if not rows:
-        raise ValueError('rows must hold some of kind "features"')
+        raise ValueError('rows must contain rows of kind "features"')
     sources = _distinct(rows, "source")
     figure = Figure(figsize=(8.4, 1 + 2.8 * len(sources)), dpi=DPI, layout="constrained")
     grid = figure.subplots(len(sources), 2, sharex=True, sharey=True, squeeze=False)
@@ -104,24 +112,26 @@ def plot_heat_map(rows: Sequence[Row], x: str, y: str, value: str, path: str | P
 
 
 def heat_map_figure(rows: Sequence[Row], x: str, y: str, value: str, *, title: str = "") -> Figure:
-    """The mean of `value` at each point of two columns, as colours with the numbers on them."""
+    """Draw the mean of `value` for each pair of values of two columns, as coloured cells with numbers."""
+    from matplotlib.figure import Figure
+
     columns, lines = _distinct(rows, x), _distinct(rows, y)
     cells = np.array(
         [[_mean(row[value] for row in rows if (row[x], row[y]) == (c, r)) for c in columns] for r in lines]
     )
     figure = Figure(figsize=(2.8 + 1.1 * len(columns), 1.8 + 0.8 * len(lines)), dpi=DPI, layout="constrained")
     axes = figure.subplots()
-    axes.set_facecolor(NOTHING)
+    axes.set_facecolor(MISSING)
     image = axes.imshow(np.ma.masked_invalid(cells), cmap="viridis", aspect="auto")
     axes.set_xticks(range(len(columns)), map(str, columns))
     axes.set_yticks(range(len(lines)), map(str, lines))
     axes.set(xlabel=x, ylabel=y)
     axes.set_title(title or value.replace("_", " "), fontsize=11)
     for (line, column), cell in np.ndenumerate(cells):
-        known = math.isfinite(cell)
-        bright = not known or np.dot(image.cmap(image.norm(cell))[:3], LUMINANCE) > 0.5  # noqa: PLR2004
-        text = f"{cell:.3g}" if known else "none"
-        axes.text(column, line, text, ha="center", va="center", color="black" if bright else "white", fontsize=11)
+        is_known = math.isfinite(cell)
+        is_bright = not is_known or np.dot(image.cmap(image.norm(cell))[:3], LUMINANCE) > 0.5  # noqa: PLR2004
+        text = f"{cell:.3g}" if is_known else "none"
+        axes.text(column, line, text, ha="center", va="center", color="black" if is_bright else "white", fontsize=11)
     figure.colorbar(image, ax=axes)
     return figure
 
@@ -132,18 +142,18 @@ def _mean(values: Iterable[float | None]) -> float:
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """The figure as a PNG, of 256 colours to be small; a file of that name is replaced whole or not at all."""
+    """Write a PNG of 256 colours, which is small. An existing file is replaced atomically."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", facecolor="white")
     with Image.open(drawn) as picture:
-        small = picture.convert("RGB").quantize(256, kmeans=SETTLED_PX)
+        small = picture.convert("RGB").quantize(256, kmeans=CONVERGED_PX)
     encoded = io.BytesIO()
     small.save(encoded, format="png", optimize=True)
     write_whole(path, encoded.getvalue())
 
 
 def _distinct(rows: Iterable[Row], key: str) -> list[Any]:
-    """The values of a column in the order of their first appearance."""
+    """Return the values of a column in the order of first appearance."""
     return list(dict.fromkeys(row[key] for row in rows))
 
 
@@ -156,7 +166,7 @@ def _draw(axes: Axes, rows: Sequence[Row], x: str, y: str, name: str, label: str
 
 
 def _tick(axes: Axes, values: Sequence[int]) -> None:
-    """A logarithmic axis that names the values measured, and no others."""
+    """Use a logarithmic axis with ticks at the measured values only."""
     axes.set_xscale("log")
     axes.set_xticks(values, [f"{value:,}" for value in values])
     axes.minorticks_off()

@@ -1,4 +1,4 @@
-"""What a policy saw and did, as a film: the scene, what it attended to, and the return so far."""
+"""Videos of an episode: the scene, the camera image with the attended patches, the scores, and the return so far."""
 
 import math
 import os
@@ -10,29 +10,27 @@ from types import TracebackType
 from typing import Self
 
 import imageio_ffmpeg
-import matplotlib as mpl
 import numpy as np
 from jaxtyping import Num, UInt8
-from matplotlib import colormaps
 from PIL import Image, ImageDraw, ImageFont
 
 from iap.attention.patches import centres_of
-from iap.policies.state import Attention
+from iap.policies import Attention
 from iap.viz.overlays import HEAT, RED, as_picture, enlarge, heat_map, overlay
 
-SCENE_PX = 480  # the least height of a scene; a smaller one is enlarged
-INSET_SHARES = (0.36, 0.3)  # of the scene's height and width, at most: what happens is to be seen beside them
+SCENE_PX = 480  # minimum height of a scene; a smaller one is enlarged
+INSET_SHARES = (0.36, 0.3)  # maximum share of the height and width of the scene, so that its middle stays visible
 MARGIN_PX = 8
 CAPTION_PX = 20
-SHORTEST_RAMP_PX = 26
+MIN_RAMP_PX = 26
 STRIP_PX = 40
-MOST_OVERLAP = 3  # patches that reach farther than so many strides are drawn by their middles
-SMALLEST_MARK_PX = 11  # the frame around an attended patch is never smaller, so that the eye finds a single pixel
+MAX_OVERLAP = 3  # patches longer than this many strides are drawn by their centres
+MIN_OUTLINE_PX = 11  # minimum side of the outline of an attended patch, so that a single pixel is visible
 LINE_PX = 2
 DARK, LIGHT, PALE = (24, 24, 24), (255, 255, 255), 200
 ENCODINGS = {
     ".mp4": ["-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p", "-movflags", "+faststart"],
-    # a palette a frame, so that ffmpeg never holds the whole film
+    # one palette per frame, so that ffmpeg never holds the whole video
     ".gif": ["-lavfi", "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1:dither=none"],
 }
 
@@ -40,7 +38,11 @@ Picture = UInt8[np.ndarray, "H W 3"]
 
 
 class VideoWriter:
-    """Frames → an .mp4 or .gif file, which is there in whole after the `with` block, or not at all."""
+    """Writes frames to an .mp4 or .gif file, which appears complete after the `with` block, or not at all.
+
+    with VideoWriter("episode.mp4", fps=30) as video:
+        video.add(frame)
+    """
 
     def __init__(self, path: str | Path, fps: float = 30) -> None:
         self.path = Path(path)
@@ -49,29 +51,29 @@ class VideoWriter:
         if not 0 < fps <= 1000:  # noqa: PLR2004
             raise ValueError(f"fps must be more than 0 and at most 1000, not {fps}")
         self.fps = fps
-        self._beside = self.path.with_name(f".{self.path.stem}.{os.getpid()}.part{self.path.suffix}")
+        self._partial = self.path.with_name(f".{self.path.stem}.{os.getpid()}.part{self.path.suffix}")
         self._shape: tuple[int, ...] | None = None
         self._ffmpeg: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         if self.path.is_dir():
             raise IsADirectoryError(f"{self.path} is a folder")
-        self._beside.touch()  # a folder that cannot be written to is told before the first frame
-        self._complaints = tempfile.TemporaryFile()
+        self._partial.touch()  # raises before the first frame if the folder is not writable
+        self._errors = tempfile.TemporaryFile()
         return self
 
     def add(self, frame: Picture) -> None:
-        """One more frame of the same size; odd sides are made even, as players want them, by repeating an edge."""
+        """Append a frame of the same size. Odd sides are padded to even ones, which players need."""
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[-1] != 3:  # noqa: PLR2004
             raise ValueError(f"frame must be (height, width, 3) uint8, not {frame.shape} {frame.dtype}")
         self._shape = self._shape or frame.shape
         if frame.shape != self._shape:
             raise ValueError(f"frame must be of shape {self._shape} like the first, not {frame.shape}")
         height, width = frame.shape[:2]
-        even = np.pad(frame, [(0, height % 2), (0, width % 2), (0, 0)], mode="edge")
-        self._ffmpeg = self._ffmpeg or self._start(*even.shape[:2])
+        padded = np.pad(frame, [(0, height % 2), (0, width % 2), (0, 0)], mode="edge")
+        self._ffmpeg = self._ffmpeg or self._start(*padded.shape[:2])
         try:
-            self._ffmpeg.stdin.write(even.tobytes())  # pyright: ignore[reportOptionalMemberAccess]
+            self._ffmpeg.stdin.write(padded.tobytes())  # pyright: ignore[reportOptionalMemberAccess]
         except BrokenPipeError:
             self._ffmpeg.wait()
             raise self._failure() from None
@@ -84,27 +86,27 @@ class VideoWriter:
             if self._ffmpeg is not None:
                 self._ffmpeg.kill()
                 self._ffmpeg.communicate()
-            self._complaints.close()
-            self._beside.unlink(missing_ok=True)
+            self._errors.close()
+            self._partial.unlink(missing_ok=True)
 
     def _start(self, height: int, width: int) -> subprocess.Popen[bytes]:
         raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{self.fps:g}", "-i", "-"]
         command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y", *raw]
-        command += [*ENCODINGS[self.path.suffix.lower()], str(self._beside.absolute())]
-        # in a session of its own, Ctrl-C does not end the encoder before its last frame
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=self._complaints, start_new_session=True)
+        command += [*ENCODINGS[self.path.suffix.lower()], str(self._partial.absolute())]
+        # in its own session, so that Ctrl-C does not end the encoder before its last frame
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=self._errors, start_new_session=True)
 
     def _finish(self) -> None:
         if self._ffmpeg is None:
-            raise ValueError(f"{self.path} would be a film without a frame")
+            raise ValueError(f"{self.path} would be a video without frames")
         self._ffmpeg.communicate()
         if self._ffmpeg.returncode != 0:
             raise self._failure()
-        self._beside.replace(self.path)
+        self._partial.replace(self.path)
 
     def _failure(self) -> OSError:
-        self._complaints.seek(0)
-        return OSError(f"{self.path} could not be written: {self._complaints.read().decode(errors='replace').strip()}")
+        self._errors.seek(0)
+        return OSError(f"{self.path} could not be written: {self._errors.read().decode(errors='replace').strip()}")
 
 
 def compose(
@@ -114,14 +116,17 @@ def compose(
     total: float,
     step: int,
 ) -> Picture:
-    """One frame: the scene, in its upper corners what the policy sees, attended patches in red, and scores; the return.
+    """Draw one frame of a video.
+
+    The upper corners of the scene show the camera image with the attended patches in red, and the scores as a heat map.
+    A line below shows the return and the step.
 
     Args:
-        scene: the world seen from outside; if None, what the policy sees fills the frame.
-        camera_image: what the policy sees.
-        attention: what it attended to; None if nothing (while it holds a command, pass what it saw last).
-        total: the return so far.
-        step: the number of steps so far.
+        scene: view of the whole scene; if None, the camera image fills the frame.
+        camera_image: input of the policy.
+        attention: its attention, None if it has none. Between two encoded frames, pass the last attention.
+        total: return so far.
+        step: number of steps so far.
     """
     camera = as_picture(camera_image[..., :3] if camera_image.shape[-1] >= 3 else camera_image[..., :1])  # noqa: PLR2004
     if scene is None:
@@ -143,29 +148,28 @@ def compose(
 
 
 def _views(camera: Picture, attention: Attention | None, height: int, width: int) -> tuple[Picture, Picture]:
-    """What the policy sees and the scores, with captions, as large as `height` and `width` allow."""
+    """Return the camera image with the attended patches, and the scores, with captions, to fit `height` and `width`."""
     zoom = min(height / camera.shape[0], width / camera.shape[1])
     if attention is None:
-        return _captioned(_fit(camera, zoom), "camera"), _captioned(_fit(camera // 4, zoom), "attends to nothing")
+        return _with_caption(_fit(camera, zoom), "camera image"), _with_caption(_fit(camera // 4, zoom), "no attention")
     part, side = _drawn_part(attention)
-    seen, heat = camera.copy(), camera // 3
-    seen[part] = overlay(camera[part], attention.selected, attention.grid, side, attention.stride)
+    marked, heat = camera.copy(), camera // 3
+    marked[part] = overlay(camera[part], attention.selected, attention.grid, side, attention.stride)
     heat[part] = heat_map(camera[part], attention.scores, attention.grid, side, attention.stride)
-    seen, heat = _fit(seen, zoom), _fit(heat, zoom)
-    _frame_chosen(seen, attention, side, zoom)
-    count = (
-        f"attended: {len(attention.selected)} of {attention.grid.patches:,}" if len(attention.selected) else "camera"
-    )
-    return _captioned(seen, count, mark=len(attention.selected) > 0), _captioned(heat, "scores: low", "high")
+    marked, heat = _fit(marked, zoom), _fit(heat, zoom)
+    _outline_selected(marked, attention, side, zoom)
+    count = len(attention.selected)
+    caption = f"attended: {count} of {attention.grid.patches:,}" if count else "camera image"
+    return _with_caption(marked, caption, has_mark=count > 0), _with_caption(heat, "attention: low", "high")
 
 
 def _drawn_part(attention: Attention) -> tuple[tuple[slice, slice], int]:
-    """The part of the image in which patches are drawn, and the side that they are drawn with.
+    """Return the part of the image in which patches are drawn, and the side to draw them with.
 
-    Patches that overlap many times over would cover all there is to see: of these the middles are drawn, a stride wide.
+    Patches that overlap many times would cover the whole image. Of these only the centres are drawn, one stride wide.
     """
     patch, stride = attention.patch, attention.stride
-    if patch <= MOST_OVERLAP * stride:
+    if patch <= MAX_OVERLAP * stride:
         return np.s_[:, :], patch
     edge = (patch - stride) // 2
     rows, columns = (slice(edge, edge + cells * stride) for cells in attention.grid)
@@ -173,34 +177,36 @@ def _drawn_part(attention: Attention) -> tuple[tuple[slice, slice], int]:
 
 
 def _fit(picture: Picture, zoom: float) -> Picture:
-    """Enlarged without blurring: each pixel a square, or, where `zoom` is not whole, nearly one."""
+    """Return the picture enlarged without blur: each pixel becomes a square, or nearly one for a fractional `zoom`."""
     return _resize(enlarge(picture, max(1, math.ceil(zoom))), zoom / max(1, math.ceil(zoom)), Image.Resampling.BOX)
 
 
-def _resize(picture: Picture, zoom: float, how: Image.Resampling) -> Picture:
+def _resize(picture: Picture, zoom: float, resampling: Image.Resampling) -> Picture:
     height, width = (max(1, round(side * zoom)) for side in picture.shape[:2])
-    return np.array(Image.fromarray(picture).resize((width, height), how))
+    return np.array(Image.fromarray(picture).resize((width, height), resampling))
 
 
-def _frame_chosen(picture: Picture, attention: Attention, side: int, zoom: float) -> None:
-    """Draw a red frame around each group of attended patches."""
-    half = max(side * zoom, SMALLEST_MARK_PX) / 2
-    middles = (centres_of(attention.grid, attention.patch, attention.stride)[attention.selected] + 0.5) * zoom
+def _outline_selected(picture: Picture, attention: Attention, side: int, zoom: float) -> None:
+    """Draw a red outline around each group of attended patches."""
+    half = max(side * zoom, MIN_OUTLINE_PX) / 2
+    centres = (centres_of(attention.grid, attention.patch, attention.stride)[attention.selected] + 0.5) * zoom
     inside = np.zeros((2, *picture.shape[:2]), bool)
     for mask, reach in zip(inside, (half, half - LINE_PX), strict=True):
-        for (top, left), (bottom, right) in zip(np.rint(middles - reach), np.rint(middles + reach), strict=True):
+        for (top, left), (bottom, right) in zip(np.rint(centres - reach), np.rint(centres + reach), strict=True):
             mask[max(0, int(top)) : int(bottom), max(0, int(left)) : int(right)] = True
     picture[inside[0] & ~inside[1]] = RED
 
 
-def _captioned(picture: Picture, caption: str, end: str = "", *, mark: bool = False) -> Picture:
-    """The picture in a thin frame over a line of text, with a red mark before it or the heat map's colours after it."""
+def _with_caption(picture: Picture, caption: str, end: str = "", *, has_mark: bool = False) -> Picture:
+    """Return the picture with a border and a line of text, with a red mark before it or a colour scale after it."""
+    from matplotlib import colormaps
+
     width, middle = picture.shape[1], CAPTION_PX // 2
     line = Image.new("RGB", (width, CAPTION_PX), DARK)
     draw = ImageDraw.Draw(line)
-    left, right = 18 if mark else 4, width - 4
-    font = _font(_size_for(caption + end, right - left - (SHORTEST_RAMP_PX if end else 0)))
-    if mark:
+    left, right = 18 if has_mark else 4, width - 4
+    font = _font(_font_size(caption + end, right - left - (MIN_RAMP_PX if end else 0)))
+    if has_mark:
         draw.rectangle((4, middle - 4, 12, middle + 4), fill=RED)
     draw.text((left, middle), caption, LIGHT, font, anchor="lm")
     if end:
@@ -211,17 +217,17 @@ def _captioned(picture: Picture, caption: str, end: str = "", *, mark: bool = Fa
     return np.pad(np.concatenate([picture, np.asarray(line)]), [(1, 1), (1, 1), (0, 0)], constant_values=PALE)
 
 
-def _size_for(text: str, room_px: int) -> int:
-    """The size of font in which a caption fits, as far as one can be read."""
-    return max(7, min(12, int(12 * room_px / _font(12).getlength(text))))
+def _font_size(text: str, width_px: int) -> int:
+    """Return the font size for a caption to fit, but not below what is legible."""
+    return max(7, min(12, int(12 * width_px / _font(12).getlength(text))))
 
 
 def _strip(width: int, total: float, step: int) -> Picture:
-    """The return and the number of steps, in a line."""
+    """Return a line with the return and the number of steps."""
     strip = Image.new("RGB", (width, STRIP_PX), DARK)
     draw = ImageDraw.Draw(strip)
     digits = 1 if abs(total) >= 10 else 2  # noqa: PLR2004
-    text = f"return {round(total, digits) + 0.0:,.{digits}f}"  # + 0.0 makes 0 of −0
+    text = f"return {round(total, digits) + 0.0:,.{digits}f}"  # + 0.0 turns −0 into 0
     draw.text((MARGIN_PX, STRIP_PX // 2), text, LIGHT, _font(22), anchor="lm")
     draw.text((width - MARGIN_PX, STRIP_PX // 2), f"step {step:,}", (PALE,) * 3, _font(16), anchor="rm")
     return np.asarray(strip)
@@ -229,5 +235,7 @@ def _strip(width: int, total: float, step: int) -> Picture:
 
 @lru_cache
 def _font(size: int) -> ImageFont.FreeTypeFont:
-    """The font that comes with matplotlib, the same on every machine."""
+    """Return the font of matplotlib, which is the same on every machine."""
+    import matplotlib as mpl
+
     return ImageFont.truetype(Path(mpl.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), size)
