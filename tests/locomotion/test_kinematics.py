@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iap.locomotion.kinematics import Legs
-from iap.locomotion.quadruped import LAIKAGO
+from iap.locomotion.robots import LAIKAGO
 
 A1 = Legs(
     hips=np.array([(x, y, 0.0) for x in (0.183, -0.183) for y in (-0.047, 0.047)]),
@@ -15,12 +15,12 @@ A1 = Legs(
     shank_m=0.2,
 )
 ROBOTS = pytest.mark.parametrize("legs", [LAIKAGO.legs, A1], ids=["laikago", "a1"])
-REACHED = st.tuples(st.floats(-0.8, 0.8), st.floats(-0.4, 1.6), st.floats(-2.4, -0.4))
-ANGLES = st.tuples(REACHED, REACHED, REACHED, REACHED).map(np.array)
+JOINTS = st.tuples(st.floats(-0.8, 0.8), st.floats(-0.4, 1.6), st.floats(-2.4, -0.4))
+ANGLES = st.tuples(JOINTS, JOINTS, JOINTS, JOINTS).map(np.array)
 
 
 def turn(axis: int, angle: float) -> np.ndarray:
-    """The homogeneous matrix of a turn about an axis, from the exponential of its generator."""
+    """The homogeneous matrix of a rotation about an axis, from the exponential of its generator."""
     generator = np.cross(np.eye(3)[axis], np.eye(3)).T
     matrix = np.eye(4)
     matrix[:3, :3] += math.sin(angle) * generator + (1 - math.cos(angle)) * generator @ generator
@@ -35,7 +35,7 @@ def shift(*by: float) -> np.ndarray:
 
 @ROBOTS
 @given(angles=ANGLES)
-def test_toes_are_where_a_chain_of_joints_puts_them(legs, angles):
+def test_toes_are_those_of_the_kinematic_chain(legs, angles):
     for leg, (abduction, hip, knee) in enumerate(angles):
         chain = shift(*legs.hips[leg]) @ turn(0, abduction) @ shift(0, legs.lateral_m[leg], 0)
         chain = chain @ turn(1, hip + legs.thigh_angle) @ shift(0, 0, -legs.thigh_m)
@@ -45,7 +45,7 @@ def test_toes_are_where_a_chain_of_joints_puts_them(legs, angles):
 
 @ROBOTS
 @given(angles=ANGLES)
-def test_jacobians_are_the_differences_of_toes(legs, angles):
+def test_jacobians_are_finite_differences_of_toes(legs, angles):
     step = 1e-6
     for joint in range(3):
         nudge = step * np.eye(3)[joint]
@@ -55,7 +55,7 @@ def test_jacobians_are_the_differences_of_toes(legs, angles):
 
 @ROBOTS
 @given(angles=ANGLES)
-def test_angles_bring_the_toes_back(legs, angles):
+def test_inverse_kinematics_returns_to_the_same_toes(legs, angles):
     toes = legs.toes(angles)
     np.testing.assert_allclose(legs.toes(legs.angles(toes)), toes, atol=1e-9)
 
@@ -70,7 +70,7 @@ def test_knees_bend_backwards(legs):
 
 
 @ROBOTS
-def test_a_leg_stretches_towards_a_place_out_of_reach(legs):
+def test_a_leg_stretches_towards_a_position_out_of_reach(legs):
     far = legs.hips + np.stack([np.full(4, 0.3), legs.lateral_m, np.full(4, -0.9)], axis=1)
     hips = legs.hips + np.stack([np.zeros(4), legs.lateral_m, np.zeros(4)], axis=1)
     reached = legs.toes(legs.angles(far)) - hips
@@ -78,7 +78,7 @@ def test_a_leg_stretches_towards_a_place_out_of_reach(legs):
     np.testing.assert_allclose(reached[:, 0] / reached[:, 2], -0.3 / 0.9, rtol=1e-9)
 
 
-def test_the_laikago_s_pose_puts_its_toes_below_its_hips():
+def test_the_toes_of_the_standing_laikago_are_below_its_hips():
     toes = LAIKAGO.legs.toes(np.tile(LAIKAGO.pose_rad, (4, 1)))
     np.testing.assert_allclose(toes[:, 2], -0.4556, atol=1e-3)
     np.testing.assert_allclose(toes[:, 1], LAIKAGO.stance_m[:, 1], atol=3e-3)

@@ -105,8 +105,11 @@ class EnvConfig:
 class _HasId(Protocol):
     """An `EnvConfig`, a policy's `env`, or Gymnasium's `EnvSpec`."""
 
-    id: str
-    kwargs: Any
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def kwargs(self) -> Any: ...
 
 
 def make_env(

@@ -85,7 +85,9 @@ def test_a_fresh_process_without_a_screen_renders_and_prints_nothing_else():
 
 
 def test_importing_the_module_does_not_load_the_simulator():
-    done = run("import sys, iap.envs.control_suite.frames; print('mujoco' in sys.modules or 'dm_control' in sys.modules)")
+    done = run(
+        "import sys, iap.envs.control_suite.frames; print('mujoco' in sys.modules or 'dm_control' in sys.modules)"
+    )
     assert done.stdout == "False\n"
 
 

@@ -28,7 +28,7 @@ def test_parts_are_seen_where_places_tells(task):
     for seed in range(12):
         env.reset(seed=seed)
         image = suite.randomize_state(rng)["image"].astype(int)
-        place = suite.places([part])
+        place = suite.keypoints([part])
         if np.abs(place).max() < 0.95:
             red, green, blue = image[pixel_of(place)]
             assert green > 40 + max(red, blue)
@@ -44,7 +44,7 @@ def test_scattered_joints_fill_their_limits_and_keep_them():
     rng, poses = np.random.default_rng(1), []
     for _ in range(300):
         suite.randomize_state(rng)
-        poses.append(suite.privileged_state())
+        poses.append(suite.simulator_state())
     env.close()
     x, angle, *speeds = np.array(poses).T
     assert 1.7 < np.abs(x).max() <= 1.8
@@ -62,9 +62,9 @@ def test_places_are_told_along_single_axes_of_the_image_and_of_the_room():
     suite: Any = env.unwrapped
     env.reset(seed=1)
     suite.randomize_state(np.random.default_rng(3))
-    x, angle, *_ = suite.privileged_state()
-    room = suite.places(["x of cart", "x of pole_1 from cart", "z of pole_1 from cart"])
-    row, column, *apart = suite.places(["pole_1 from cart", "column of pole_1", "column of cart", "row of cart"])
+    x, angle, *_ = suite.simulator_state()
+    room = suite.keypoints(["x of cart", "x of pole_1 from cart", "z of pole_1 from cart"])
+    row, column, *apart = suite.keypoints(["pole_1 from cart", "column of pole_1", "column of cart", "row of cart"])
     env.close()
     np.testing.assert_allclose(room, [x, 0.5 * np.sin(angle), 0.5 * np.cos(angle)], atol=1e-5)
     assert column == pytest.approx(apart[0] - apart[1])
@@ -83,14 +83,19 @@ def test_sensors_hold_the_places_of_what_is_told_and_err_as_much_as_was_asked_fo
     parts, exact, wrong = ("cart", "pole_1"), [], []
     for error, told in ((0.0, exact), (0.1, wrong)):
         env = make_env(
-            "iap/cartpole-swingup-v0", size=(8, 8), keypoints=parts, keypoint_noise=error, difficulty=0.2, distractions="camera"
+            "iap/cartpole-swingup-v0",
+            size=(8, 8),
+            keypoints=parts,
+            keypoint_noise=error,
+            difficulty=0.2,
+            distractions="camera",
         )
         suite: Any = env.unwrapped
         for seed in range(40):
             observation, _ = env.reset(seed=seed)
             told.append([observation["sensors"], env.step(np.ones(1, np.float32))[0]["sensors"]])
             if not error:
-                np.testing.assert_allclose(told[-1][1], suite.places(parts), rtol=1e-6)
+                np.testing.assert_allclose(told[-1][1], suite.keypoints(parts), rtol=1e-6)
         env.close()
     errors = np.array(wrong) - np.array(exact)
     assert 0.12 < errors.std() < 0.17  # the root of two squares: of the episode, and of the step
@@ -105,7 +110,7 @@ def test_a_part_is_in_view_where_the_image_shows_its_middle():
     beyond = 0
     for seed in range(40):
         suite.randomize_state(np.random.default_rng(seed))
-        inside = np.abs(suite.places(["cart"])).max() <= 1
+        inside = np.abs(suite.keypoints(["cart"])).max() <= 1
         assert suite.keypoints_visible(["cart"]) == suite.keypoints_visible(["x of cart"]) == inside
         beyond += not inside
     env.close()

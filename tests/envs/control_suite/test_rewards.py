@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from iap.envs.control_suite.rewards import FAST
+from iap.envs.control_suite.rewards import COMPILED
 from iap.envs.control_suite.task import SuiteTask
 
 
-@pytest.mark.parametrize("task", FAST)
+@pytest.mark.parametrize("task", COMPILED)
 def test_compiled_rewards_are_dm_controls_own(task):
     env, rng, seen = SuiteTask(task, size=(4, 4), action_repeat=1), np.random.default_rng(0), []
     physics = env._physics

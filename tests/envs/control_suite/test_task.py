@@ -73,7 +73,7 @@ def test_states_are_exactly_those_of_dm_control_and_rewards_up_to_rounding(task)
     domain, name = task.split("-")
     reference = theirs.load(domain, name, task_kwargs={"random": seed_of_dm_control(7)})
     reference.reset()
-    env.unwrapped.look(False)
+    env.unwrapped.set_rendering(False)
     for action in actions(env, 50):
         np.testing.assert_array_equal(env.unwrapped._physics.get_state(), reference.physics.get_state())
         _, reward, *_ = env.step(action)
@@ -104,7 +104,7 @@ def test_a_default_image_is_100_by_100():
 def test_an_episode_is_1000_steps_of_the_task(task, repeat):
     env = suite(task)
     env.reset(seed=0)
-    env.unwrapped.look(False)
+    env.unwrapped.set_rendering(False)
     still = np.zeros(env.action_space.shape, np.float32)
     ends = [env.step(still)[2:4] for _ in range(1000 // repeat)]
     assert not any(any(end) for end in ends[:-1])
@@ -117,7 +117,7 @@ def test_the_last_action_is_cut_short_where_repeats_do_not_fit():
     totals = []
     for each in (env, reference):
         each.reset(seed=0)
-        each.unwrapped.look(False)
+        each.unwrapped.set_rendering(False)
         rewards, ended = [], False
         while not ended:
             _, reward, _, ended, _ = each.step(np.zeros(1, np.float32))
@@ -148,11 +148,11 @@ def test_an_env_that_need_not_look_repeats_its_image_until_it_must():
     env = suite()
     before = env.reset(seed=0)[0]["image"]
     push = actions(env, 5)
-    env.unwrapped.look(False)
+    env.unwrapped.set_rendering(False)
     assert all((env.step(action)[0]["image"] == before).all() for action in push)
-    env.unwrapped.look(True)
+    env.unwrapped.set_rendering(True)
     assert (env.step(push[0])[0]["image"] != before).any()
-    env.unwrapped.look(False)
+    env.unwrapped.set_rendering(False)
     np.testing.assert_array_equal(env.reset(seed=0)[0]["image"], before)
     assert (env.step(push[0])[0]["image"] != before).any()
     env.close()

@@ -33,7 +33,7 @@ def test_a_backdrop_that_was_drawn_before_makes_the_same_image_to_the_bit(task, 
     view, data = env.unwrapped._view, env.unwrapped._data
     for action in np.zeros((4, *env.action_space.shape), np.float32):
         image = env.step(action)[0]["image"]
-        np.testing.assert_array_equal(image, Camera.look(view, data))
+        np.testing.assert_array_equal(image, Camera.render(view, data))
     # A camera that moves along with the robot, over a floor that lets the sky through, has nothing that stays the same.
     assert (view._backdrop is not None) == (task != "humanoid-stand" or difficulty is None)
     env.close()
@@ -48,9 +48,9 @@ def test_what_passes_behind_a_translucent_floor_is_tinted_by_it_to_the_bit():
     view, data = env.unwrapped._view, env.unwrapped._data
     for action in np.zeros((4, 1), np.float32):
         image = env.step(action)[0]["image"]
-        np.testing.assert_array_equal(image, Camera.look(view, data))
+        np.testing.assert_array_equal(image, Camera.render(view, data))
     assert view._backdrop is not None
-    assert (view._nearness < view._backdrop.veil)[view._nearness > 0].any()
+    assert (view._nearness < view._backdrop.translucent)[view._nearness > 0].any()
     env.close()
 
 
@@ -64,7 +64,7 @@ def test_a_backdrop_is_drawn_again_when_something_in_it_changes(changed):
     getattr(model, changed)[:] *= 0.9
     image = env.step(still)[0]["image"]
     assert not np.array_equal(image, before)
-    np.testing.assert_array_equal(image, Camera.look(view, data))
+    np.testing.assert_array_equal(image, Camera.render(view, data))
     env.close()
 
 
@@ -73,7 +73,7 @@ def test_a_backdrop_is_drawn_again_when_the_camera_turns():
     env.reset(seed=1)
     view, data = env.unwrapped._view, env.unwrapped._data
     for action in np.zeros((4, 6), np.float32):
-        np.testing.assert_array_equal(env.step(action)[0]["image"], Camera.look(view, data))
+        np.testing.assert_array_equal(env.step(action)[0]["image"], Camera.render(view, data))
     assert view._backdrop is None
     env.close()
 
@@ -84,7 +84,7 @@ def test_distracted_pixels_are_those_of_a_full_quality_render_of_the_model(task)
     env = suite(task, size=(100, 100), difficulty="medium", visual_seed=2)
     images = stepped(env, 3)
     renderer = mujoco.Renderer(env.unwrapped._model, 100, 100)
-    env.unwrapped._distractions.show(env.unwrapped._data)
+    env.unwrapped._distractions.apply(env.unwrapped._data)
     renderer.update_scene(env.unwrapped._data, camera=0)
     full = renderer.render()
     renderer.close()
@@ -170,7 +170,7 @@ def test_only_fast_views_keep_a_backdrop():
     env.reset(seed=0)
     smooth = View(env._model, SMALL, fast=False)
     for _ in range(3):
-        smooth.look(env._data)
+        smooth.render(env._data)
     assert smooth._backdrop is None
     smooth.close()
     env.close()

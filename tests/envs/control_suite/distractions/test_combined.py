@@ -25,11 +25,11 @@ def actions(env: Any, count: int) -> np.ndarray:
 
 def episode(env: Any, steps: int = 4, **how: Any) -> tuple[np.ndarray, np.ndarray, list[float]]:
     """Images, states and rewards."""
-    images, states, rewards = [env.reset(**how)[0]["image"]], [env.unwrapped.privileged_state()], []
+    images, states, rewards = [env.reset(**how)[0]["image"]], [env.unwrapped.simulator_state()], []
     for action in actions(env, steps):
         observation, reward, *_ = env.step(action)
         images.append(observation["image"])
-        states.append(env.unwrapped.privileged_state())
+        states.append(env.unwrapped.simulator_state())
         rewards.append(reward)
     return np.array(images), np.array(states), rewards
 
@@ -149,11 +149,11 @@ def test_a_dynamic_look_goes_on_while_nobody_looks():
     always, once = suite(dynamic=True), suite(dynamic=True)
     for env in (always, once):
         env.reset(seed=0)
-    once.unwrapped.look(False)
+    once.unwrapped.set_rendering(False)
     for action in actions(always, 3):
         always.step(action)
         once.step(action)
-    once.unwrapped.look(True)
+    once.unwrapped.set_rendering(True)
     action = actions(always, 1)[0]
     np.testing.assert_array_equal(once.step(action)[0]["image"], always.step(action)[0]["image"])
     always.close()
@@ -231,7 +231,7 @@ def test_an_unknown_option_of_reset_is_refused():
 
 def test_without_parts_there_is_nothing_to_do():
     nothing = Distractions({})
-    nothing.begin(0)
+    nothing.reset(0)
     nothing.advance()
-    nothing.show(None)
+    nothing.apply(None)
     assert nothing.background is None

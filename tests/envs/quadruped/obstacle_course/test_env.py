@@ -66,7 +66,7 @@ def share_of_other_pixels(image: np.ndarray, other: np.ndarray) -> float:
 def run_blind(env: Any, act: Any = lambda _: STILL, seed: int = 0) -> tuple[float, int, str | None]:
     """Return, steps and why it ended, of `act(env)`."""
     env.reset(seed=seed)
-    env.unwrapped.look(False)
+    env.unwrapped.set_rendering(False)
     total, steps = 0.0, 0
     while True:
         _, reward, terminated, truncated, info = env.step(act(env.unwrapped))
@@ -212,20 +212,20 @@ def test_two_environments_with_images_of_two_sizes_do_not_disturb_each_other(cou
 
 def test_an_image_is_drawn_only_when_someone_looks(course, monkeypatch):
     drawn = []
-    draw = Camera.look
-    monkeypatch.setattr(Camera, "look", lambda camera, data: drawn.append(1) or draw(camera, data))
+    draw = Camera.render
+    monkeypatch.setattr(Camera, "render", lambda camera, data: drawn.append(1) or draw(camera, data))
     env = course()
     first, _ = env.reset(seed=0)
-    env.unwrapped.look(False)
+    env.unwrapped.set_rendering(False)
     for _ in range(5):
         held = env.step(STILL)[0]
         np.testing.assert_array_equal(held["image"], first["image"])
         assert (held["sensors"] != first["sensors"]).any()
     assert len(drawn) == 1
-    env.unwrapped.look(True)
+    env.unwrapped.set_rendering(True)
     assert (env.step(STILL)[0]["image"] != first["image"]).any()
     assert len(drawn) == 2
-    env.unwrapped.look(False)
+    env.unwrapped.set_rendering(False)
     env.reset()
     assert len(drawn) == 3
 
@@ -234,7 +234,7 @@ def test_looking_does_not_change_where_the_robot_goes(course):
     env = course()
     looked = follow(env, random_actions(40))[1]
     env.reset(seed=0)
-    env.unwrapped.look(False)
+    env.unwrapped.set_rendering(False)
     for action in random_actions(40):
         env.step(action)
     np.testing.assert_array_equal(env.unwrapped.privileged_state(), looked[-1])

@@ -1,11 +1,7 @@
 import numpy as np
 import pytest
 
-from iap.envs.quadruped.footsteps.terrain import FLOOR_M, KINDS, draw_terrain, most_boxes
-from iap.envs.quadruped.robots import load_robot, rotation
-from iap.envs.quadruped.simulation.mujoco import MujocoSimulator
-from iap.envs.quadruped.simulation.protocol import Box, View
-from iap.envs.rendering.depth_rays import DepthRays
+from iap.envs.quadruped.footsteps.terrain import FLOOR_M, KINDS, draw_terrain, max_boxes
 
 SEEDS = range(30)
 
@@ -19,23 +15,23 @@ def tops(terrain):
 
 
 def edges(boxes):
-    """Where boxes begin and end along x, before they are turned."""
+    """The start and the end of boxes along x, before their rotation."""
     centre, length = np.array([(box.centre_m[0], box.size_m[0]) for box in boxes]).T
     return centre - length / 2, centre + length / 2
 
 
 def assert_fills(values, low, high):
-    """All of the range is drawn, and nothing else."""
+    """All values are in the range, and fill it."""
     share = (np.array(values) - low) / (high - low)
     assert -1e-9 <= share.min() < 0.1
     assert 0.9 < share.max() <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_terrains_begin_with_a_platform_and_go_on_farther_than_anyone_walks(kind):
+def test_terrains_start_with_a_platform_and_are_longer_than_a_robot_walks(kind):
     for seed in SEEDS:
         terrain = draw(kind, seed)
-        assert len(terrain.boxes) <= most_boxes(kind)
+        assert len(terrain.boxes) <= max_boxes(kind)
         platform = terrain.boxes[0]
         assert 0.75 <= platform.size_m[0] <= 1.0
         assert terrain.heights(np.array([0.0, 0.0])) == pytest.approx(0)
@@ -44,12 +40,12 @@ def test_terrains_begin_with_a_platform_and_go_on_farther_than_anyone_walks(kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_seed_draws_the_same_terrain(kind):
+def test_equal_seeds_give_equal_terrains(kind):
     assert draw(kind, 3).boxes == draw(kind, 3).boxes
     assert draw(kind, 3).boxes != draw(kind, 4).boxes
 
 
-def test_step_stones_are_as_long_wide_and_far_apart_as_in_the_paper():
+def test_step_stones_have_the_sizes_and_gaps_of_the_paper():
     lengths, gaps = [], []
     for seed in SEEDS:
         stones = draw("step-stones", seed).boxes[:-1]
@@ -61,7 +57,7 @@ def test_step_stones_are_as_long_wide_and_far_apart_as_in_the_paper():
     assert_fills(gaps, 0.1, 0.2)
 
 
-def test_grid_stones_are_as_far_apart_and_turned_as_in_the_paper():
+def test_stone_grids_have_the_gaps_and_angles_of_the_paper():
     yaws, gaps = [], []
     for seed in SEEDS:
         stones = draw("stone-grid", seed).boxes[1:-1]
@@ -78,7 +74,7 @@ def test_grid_stones_are_as_far_apart_and_turned_as_in_the_paper():
     assert_fills(yaws, -0.1, 0.1)
 
 
-def test_stairs_are_as_deep_and_high_as_in_the_paper():
+def test_stairs_have_the_depths_and_heights_of_the_paper():
     depths, rises = [], []
     for seed in SEEDS:
         terrain = draw("stairs", seed)
@@ -90,7 +86,7 @@ def test_stairs_are_as_deep_and_high_as_in_the_paper():
     assert_fills(rises, 0.16, 0.19)
 
 
-def test_heights_know_edges_and_turned_stones():
+def test_heights_respect_rotated_stones_and_margins():
     terrain = draw("stone-grid", 1)
     stone = terrain.boxes[20]
     middle = np.array(stone.centre_m[:2])
@@ -99,19 +95,3 @@ def test_heights_know_edges_and_turned_stones():
     assert terrain.heights(middle + 0.076 * turned) == pytest.approx(FLOOR_M)
     assert terrain.heights(middle + 0.04 * turned, margin_m=0.03) == pytest.approx(0)
     assert terrain.heights(middle + 0.05 * turned, margin_m=0.03) == pytest.approx(FLOOR_M)
-
-
-def test_rays_see_what_the_simulator_draws():
-    view = View((0.2, 0.0, -0.1), (24, 32), fov_deg=75, pitch_rad=np.pi / 2 - 0.3)
-    terrain = (*draw("stone-grid", 2).boxes, Box("floor", (0.5, 0.3, 0.1), (0.2, 0.1, 0.4), yaw_rad=0.7))
-    simulator = MujocoSimulator(load_robot("laikago"), [view], most_boxes=len(terrain))
-    simulator.reset(terrain, (0.4, 0.1, 0.5), 0.3)
-    rays = DepthRays(view, farthest_m=2.0)
-    rays.place(terrain)
-    depth = rays.look(view, np.array([0.4, 0.1, 0.5]), rotation((0, 0, 0.3)))
-    drawn = np.minimum(simulator.depth(), 2.0)
-    simulator.close()
-    assert depth.shape == (24, 32)
-    assert depth.dtype == np.float32
-    assert np.ptp(depth) > 0.5
-    assert np.mean(np.abs(depth - drawn) < 1e-3) > 0.99  # all but some pixels on edges

@@ -148,7 +148,7 @@ def test_a_file_is_decoded_once(tmp_path):
 
 
 def test_the_cache_forgets_what_was_asked_for_longest_ago():
-    cache, made = Cache(room_bytes=2 * 3 * SIDE**2), []
+    cache, made = Cache(capacity_bytes=2 * 3 * SIDE**2), []
 
     def get(key: str) -> None:
         cache.get(key, lambda: made.append(key) or np.zeros((SIDE, SIDE, 3), np.uint8))

@@ -3,10 +3,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from iap.envs.quadruped.robots import load_robot
+from iap.locomotion.robots import load_robot
 from iap.envs.quadruped.simulation.mujoco import MujocoSimulator
 from iap.envs.quadruped.simulation.protocol import SEGMENTS, Box, View
-from iap.locomotion.trajectory_generator import TROT, WALK, Gait, TrajectoryGenerator
+from iap.locomotion.trajectory_generator import TROT, WALK, StrideParameters, TrajectoryGenerator
 
 A1 = load_robot("a1")
 GROUND = Box("floor", (0, 0, -0.5), (100, 100, 1), friction=0.7)
@@ -16,15 +16,15 @@ STANDING_M = (0, 0, 0.27)
 
 
 def simulator(*views: View, terrain: Sequence[Box] = (GROUND,), yaw_rad: float = 0.0) -> MujocoSimulator:
-    made = MujocoSimulator(A1, views, most_boxes=3)
+    made = MujocoSimulator(A1, views, max_boxes=3)
     made.reset(terrain, STANDING_M, yaw_rad)
     return made
 
 
-def walk(sim: MujocoSimulator, gait: Gait, steps: int, steering: float = 0.0) -> np.ndarray:
+def walk(sim: MujocoSimulator, gait: StrideParameters, steps: int, steering: float = 0.0) -> np.ndarray:
     """Where the trunk was, and how upright, after each step."""
     legs = TrajectoryGenerator(gait, A1.pose_rad, 0.02)
-    legs.restart(0.25)
+    legs.reset(0.25)
     way = np.empty((steps, 4))
     for i in range(steps):
         sim.step(legs.advance(steering=steering))
@@ -115,7 +115,7 @@ def test_a_view_sees_walls_before_the_sky_and_how_far_they_are():
 
 
 def test_a_view_can_look_down_and_see_the_robot_s_own_feet():
-    down = View((0.0, 0, -0.1), (24, 32), fov_deg=120, pitch_rad=np.pi / 2, sees_robot=True)
+    down = View((0.0, 0, -0.1), (24, 32), fov_deg=120, pitch_rad=np.pi / 2, shows_robot=True)
     sim = simulator(down)
     assert {SEGMENTS[i] for i in np.unique(sim.segments())} == {"floor", "robot"}
     assert np.median(sim.depth()) == pytest.approx(0.17, abs=0.01)
