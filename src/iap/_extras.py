@@ -1,25 +1,63 @@
 """Optional dependencies: whatever is missing is named together with the command that installs it."""
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
+
+# Module → the extra that brings it.
+EXTRAS = {
+    "evosax": "train",
+    "jax": "train",
+    "optax": "train",
+    "rich": "train",
+    "scipy": "train",
+    "tensorboardX": "train",
+    "threadpoolctl": "train",
+    "tyro": "train",
+    "dm_control": "envs",
+    "mujoco": "envs",
+    "quadprog": "envs",
+    "PIL": "viz",
+    "imageio_ffmpeg": "viz",
+    "matplotlib": "viz",
+    "torch": "torch",
+    "stable_baselines3": "sb3",
+    "ray": "ray",
+    "Box2D": "box2d",
+}
 
 
 class MissingExtraError(ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; the message has the command that installs it."""
 
 
-def require_module(module: str, extra: str, purpose: str) -> ModuleType:
+def require_module(name: str, purpose: str) -> ModuleType:
     """Import a module of an extra, or say how to install it.
 
     Args:
-        module: the module, such as "torch".
-        extra: the extra of this package that brings it, such as "torch".
+        name: the module, such as "torch".
         purpose: what needs it, such as "distillation".
     """
+    with explain_missing(purpose):
+        return importlib.import_module(name)
+
+
+@contextmanager
+def explain_missing(purpose: str) -> Iterator[None]:
+    """Turn a missing optional dependency into an error that names the extra."""
     try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0]
-        if error.name is not None and error.name.partition(".")[0] != name:
-            raise  # the module is there, but broken
-        raise MissingExtraError(f'{purpose} needs {name}: install it with pip install "iap-rl[{extra}]"') from error
+        yield
+    except ModuleNotFoundError as error:
+        message = missing_message(error, purpose)
+        if message is None:
+            raise
+        raise MissingExtraError(message) from error
+
+
+def missing_message(error: ModuleNotFoundError, purpose: str) -> str | None:
+    """What to install for a module that was not found; None if it belongs to no extra."""
+    module = (error.name or "").partition(".")[0]
+    if module not in EXTRAS:
+        return None
+    return f'{purpose} needs {module}: install it with pip install "iap-rl[{EXTRAS[module]}]"'

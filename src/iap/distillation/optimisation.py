@@ -14,7 +14,7 @@ LARGEST_GRADIENT = 1.0  # norm
 
 def load_torch() -> Any:
     """PyTorch, or an error that says how to install it."""
-    return require_module("torch", "torch", "distillation")
+    return require_module("torch", "distillation")
 
 
 @contextmanager

@@ -161,9 +161,13 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Write a policy file, replaced whole or not at all."""
+        save(path, self.to_file())
+
+    def to_file(self) -> PolicyFile:
+        """The content of its policy file."""
         if self.env is None:
             raise ValueError('the policy has no env: set policy.env, for example to iap.EnvConfig("CarRacing-v3")')
-        save(path, PolicyFile(self.config, self.theta, self.normaliser, self.env.id, dict(self.env.kwargs), self.facts))
+        return PolicyFile(self.config, self.theta, self.normaliser, self.env.id, dict(self.env.kwargs), self.facts)
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":

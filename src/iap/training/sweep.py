@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iap.rollouts import Job, Pool
-from iap.training.config import TrainConfig, fit_to_env
+from iap.training.config import TrainConfig, config_to_json, fit_to_env
 from iap.training.loop import train
 from iap.training.run_directory import RunDirectory
 
@@ -76,7 +76,7 @@ def train_to_end(
     config = fit_to_env(config)
     if (path / "config.json").exists():
         run, existing = RunDirectory.open(path)
-        if existing != config:
+        if config_to_json(existing) != config_to_json(config):  # a user's own environment has no JSON but its name
             raise ValueError(f"{path} holds a run with other options: choose another folder, or delete it")
     else:
         run = RunDirectory.create(path, config)

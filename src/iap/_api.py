@@ -1,0 +1,296 @@
+"""The functions of the public API. Each imports what it needs when it is called."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iap._extras import explain_missing
+from iap.policies import Attention, EnvReference, Policy, PolicyFile
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from iap.envs.core import EnvConfig
+    from iap.evaluation.evaluate import Evaluation
+    from iap.rollouts import Job, Pool
+    from iap.training.config import TrainConfig
+
+Row = dict[str, Any]
+
+
+def load_policy(name: str | Path) -> Policy:
+    """A trained policy.
+
+    Args:
+        name: a policy file, the folder of a run (its best policy), or zoo:NAME.
+
+    Example:
+        >>> import iap
+        >>> policy = iap.load_policy("zoo:seek")
+        >>> policy.env.id, len(policy.theta)
+        ('iap/Seek-v0', 162)
+    """
+    from iap.zoo.locate import policy_path
+
+    return Policy.load(policy_path(name))
+
+
+def make_env(env: Any, **options: Any) -> "gymnasium.Env":
+    """An environment with observations {"image": (H, W, C), "sensors": (n,)}.
+
+    Args:
+        env: a Gymnasium id, an `EnvConfig`, a policy's `env`, a `gymnasium.Env` object with an image in its
+            observation, or a function that makes one.
+        options: of the environment.
+
+    Example:
+        >>> import iap
+        >>> env = iap.make_env("iap/Seek-v0")
+        >>> observation, _ = env.reset(seed=0)
+        >>> observation["image"].shape
+        (32, 32, 3)
+    """
+    with explain_missing(f"the environment {getattr(env, 'id', env)}"):
+        from iap.envs.core import make_env as make
+
+        return make(env, **options)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training run.
+
+    Attributes:
+        path: its folder.
+        policy: the best policy on validation seeds.
+        metrics: one row an iteration.
+    """
+
+    path: Path
+    policy: Policy
+    metrics: list[Row]
+
+
+def train(
+    config: "TrainConfig | str | None" = None,
+    *,
+    env: Any = None,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    progress: Callable[[Row], None] | None = None,
+    **options: Any,
+) -> Run:
+    """Train a policy; a run that was interrupted is resumed if its folder and config are the same.
+
+    Args:
+        config: a config such as `iap.presets["seek"]`, or a preset's name; a default one for `env` if not given.
+        env: the environment, if another than the config's: whatever `make_env` takes. A class or function is called by
+            every worker process; nothing has to be registered.
+        workers: number of local processes; 0 runs everything in this process. All cores by default.
+        out: the folder of the run; runs/NAME-seedSEED by default.
+        progress: called with each row of metrics.
+        options: fields of the config to replace, such as iterations=50.
+
+    Example:
+        >>> import iap, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run = iap.train(iap.presets["seek"], workers=0, out=folder, iterations=1, episodes=1)
+        >>> len(run.metrics), run.policy.env.id
+        (1, 'iap/Seek-v0')
+    """
+    with explain_missing("training"):
+        from iap.training.presets import config_for_env, preset
+        from iap.training.sweep import train_to_end
+
+        name = config if isinstance(config, str) else None
+        chosen = preset(config) if isinstance(config, str) else config
+        if env is not None:
+            where = env_config(env)
+            chosen = config_for_env(where) if chosen is None else replace(chosen, env=where)
+        if chosen is None:
+            raise ValueError("give a config, a preset's name, or an env to train in")
+        chosen = replace(chosen, **options)
+        name = name or chosen.env.id.rpartition("/")[2].rpartition(":")[2]
+        path = Path(out) if out is not None else Path("runs") / f"{name}-seed{chosen.seed}"
+        run = train_to_end(chosen, path, lambda job: open_pool(job, workers), progress or (lambda _row: None))
+    return Run(path, load_policy(path), run.read_metrics())
+
+
+def evaluate(
+    policy: Policy | PolicyFile | str | Path,
+    episodes: int = 100,
+    *,
+    seed: int = 0,
+    env: Any = None,
+    workers: int | None = None,
+) -> "Evaluation":
+    """The returns of a policy on seeds that training never used: `.mean`, `.ci95`, `.returns`.
+
+    Args:
+        policy: a policy, or its name.
+        episodes: number of episodes; the i-th has seed `seed` + i.
+        seed: of the first episode.
+        env: another environment than its own: whatever `make_env` takes.
+        workers: number of local processes; 0 runs everything in this process. All cores by default.
+
+    Example:
+        >>> import iap
+        >>> result = iap.evaluate("zoo:seek", episodes=4, workers=0)
+        >>> len(result.returns), result.failed
+        (4, 0)
+    """
+    with explain_missing("evaluation"):
+        from iap.evaluation.evaluate import evaluate as run_evaluation
+        from iap.evaluation.evaluate import policy_job
+
+        file = policy_file(policy)
+        job = policy_job(file) if env is None else replace(policy_job_anywhere(file), env=env_config(env))
+        with open_pool(job, workers) as pool:
+            return run_evaluation(file, pool, episodes, seed)
+
+
+def ablate(
+    policy: Policy | PolicyFile | str | Path,
+    episodes: int = 100,
+    *,
+    seed: int = 0,
+    blind: Policy | PolicyFile | str | Path | None = None,
+    workers: int | None = None,
+) -> list[Row]:
+    """The return of a policy beside that of its ablations: does it use its images, its training, its attention?
+
+    Args:
+        policy: a policy, or its name.
+        episodes: of each ablation, the same for all.
+        seed: of the first episode.
+        blind: a policy that was trained the same way without an image.
+        workers: number of local processes; 0 runs everything in this process. All cores by default.
+
+    Example:
+        >>> import iap
+        >>> rows = iap.ablate("zoo:seek", episodes=2, workers=0)
+        >>> [row["ablation"] for row in rows][:3]
+        ['trained', 'zero action', 'initial']
+    """
+    with explain_missing("ablations"):
+        from iap.evaluation.ablations import run_ablations
+
+        other = None if blind is None else policy_file(blind)
+        return run_ablations(policy_file(policy), lambda job: open_pool(job, workers), episodes, seed, other)
+
+
+def record_video(
+    policy: Policy | PolicyFile | str | Path, out: str | Path, *, seed: int = 0, max_steps: int | None = None
+) -> float:
+    """Write a video of one episode: the scene, the image with attended patches, the scores. Returns the return.
+
+    Args:
+        policy: a policy, or its name.
+        out: an .mp4 or .gif file.
+        seed: of the episode.
+        max_steps: at which it is cut.
+
+    Example:
+        >>> import iap, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "seek.gif")
+        ...     total = iap.record_video("zoo:seek", file, max_steps=3)
+        ...     file.exists()
+        True
+    """
+    with explain_missing("videos"):
+        from iap.evaluation.video import film
+
+        return film(policy_file(policy), Path(out), seed, max_steps).total
+
+
+def attend(
+    image: np.ndarray,
+    *,
+    patch: int = 4,
+    stride: int | None = None,
+    top_k: int = 10,
+    kernel: str = "relu",
+    queries: np.ndarray | None = None,
+    keys: np.ndarray | None = None,
+    d: int = 4,
+    seed: int = 0,
+) -> Attention:
+    """Score every patch of an image by linear attention, and select the best.
+
+    Args:
+        image: (H, W, C), uint8 or float.
+        patch: side of a patch in pixels.
+        stride: pixels from one patch to the next; the patch's side by default.
+        top_k: number of patches to select.
+        kernel: a name of `iap.attention.KERNELS`.
+        queries: learnt projection of a patch to its query, (patch²·C, d); random by default.
+        keys: the same for keys.
+        d: dimension of random queries and keys.
+        seed: of random projections.
+
+    Example:
+        >>> import iap, numpy as np
+        >>> image = np.zeros((32, 32, 3), np.uint8)
+        >>> image[8:12, 20:24] = 255
+        >>> attention = iap.attend(image, patch=4, top_k=1)
+        >>> attention.scores.shape, attention.grid
+        ((64,), Grid(rows=8, columns=8))
+    """
+    from iap.attention import KERNELS, top
+    from iap.attention.kernels.folding import Layer
+    from iap.attention.kernels.ranker import compile_ranker
+
+    if not isinstance(image, np.ndarray) or image.ndim != 3:  # noqa: PLR2004
+        raise ValueError(f"image must be an array (height, width, channels), not {getattr(image, 'shape', type(image))}")
+    rng = np.random.default_rng(seed)
+    size = patch * patch * image.shape[2]
+    drawn = rng.standard_normal((2, size, d)).astype(np.float32) / np.float32(np.sqrt(size))
+    layers = [
+        Layer(np.asarray(drawn[i] if given is None else given, np.float32)) for i, given in enumerate((queries, keys))
+    ]
+    step = patch if stride is None else stride
+    ranker = compile_ranker(KERNELS[kernel], *layers, image.shape, patch=patch, stride=step)  # pyright: ignore
+    scores = ranker.values(image)
+    return Attention(scores, top(scores, top_k), ranker.grid, patch, step)
+
+
+def policy_file(policy: Policy | PolicyFile | str | Path) -> PolicyFile:
+    """A policy as the content of its file."""
+    if isinstance(policy, PolicyFile):
+        return policy
+    return policy.to_file() if isinstance(policy, Policy) else load_policy(policy).to_file()
+
+
+def policy_job_anywhere(policy: PolicyFile) -> "Job":
+    """The policy's job, with an environment that is replaced by the caller."""
+    from iap.envs.core import EnvConfig
+    from iap.rollouts import Job
+
+    return Job(EnvConfig(policy.env_id), policy.config)
+
+
+def env_config(env: Any) -> "EnvConfig":
+    """Whatever `make_env` takes as an `EnvConfig`."""
+    from iap.envs.core import EnvConfig
+
+    if isinstance(env, EnvConfig):
+        return env
+    if isinstance(env, str):
+        return EnvConfig.of(env)
+    if isinstance(env, EnvReference) or (hasattr(env, "id") and isinstance(getattr(env, "kwargs", None), Mapping)):
+        return EnvConfig.of(env.id, **dict(env.kwargs))
+    return EnvConfig.from_factory(env)
+
+
+@contextmanager
+def open_pool(job: "Job", workers: int | None) -> "Iterator[Pool]":
+    """Local worker processes, or none."""
+    from iap.rollouts import InlinePool, LocalPool
+
+    with InlinePool(job) if workers == 0 else LocalPool(job, workers) as pool:
+        yield pool
