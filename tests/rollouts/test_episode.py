@@ -104,7 +104,7 @@ def test_a_callback_gets_every_frame_and_changes_no_result():
 
 def test_an_environment_without_lazy_rendering_renders_at_every_step():
     class Plain(Hazard):
-        set_rendering = None  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+        set_rendering = None  # pyright: ignore[reportAssignmentType]
 
     assert run_episode(Plain(), draw_policy(policy_config(image_every=3)), 3).steps == 9
 
@@ -117,7 +117,9 @@ def test_a_reward_that_is_not_finite_is_an_error(fault):
 
 def test_an_action_that_is_not_finite_is_an_error():
     config = policy_config(encoder=Blind())
-    broken = TransformObservation(Hazard(), lambda seen: seen | {"sensors": np.full(3, np.nan, np.float32)}, None)
+    broken = TransformObservation(
+        Hazard(), lambda observation: observation | {"sensors": np.full(3, np.nan, np.float32)}, None
+    )
     with pytest.raises(NotFiniteError, match="action at step 0 is not finite"):
         run_episode(broken, draw_policy(config), 7)
 

@@ -1,4 +1,4 @@
-"""A local worker as its parent sees it: start, send, receive, stop.
+"""A local worker from the side of its parent: start, send, receive, stop.
 
 A worker is started by its own command and not through `multiprocessing`, which would import the main module of the
 parent, and with it modules that a worker does not need.
