@@ -19,10 +19,9 @@ import numpy as np
 
 from iap.cli.tables import write_json
 from iap.envs.protocols import LazyRendering, find_protocol
-from iap.policies import build_policy, unflatten
-from iap.policies.serialization import PolicyFile
-from iap.rollouts import run_episode
 from iap.evaluation.evaluate import policy_job
+from iap.policies import Policy, PolicyFile
+from iap.rollouts import run_episode
 from iap.zoo.locate import locate_policy
 
 EPISODES = 40
@@ -57,7 +56,7 @@ def profile(policy: PolicyFile) -> dict:
     env = policy_job(policy).env.make()
     rendering = find_protocol(env, LazyRendering)
     assert rendering is not None
-    actor = build_policy(policy.config, unflatten(policy.config, policy.theta), policy.normaliser)
+    actor = Policy.of(policy)
     rows = []
     gc.freeze()  # as the workers of a pool do
     for seed in range(EPISODES + 1):

@@ -25,7 +25,7 @@ from iap.evaluation.ablations import run_ablations
 from iap.evaluation.attention_statistics import attention_statistics
 from iap.policies import describe
 from iap.rollouts import LocalPool
-from iap.training.config import fitted_to_env
+from iap.training.config import fit_to_env
 
 ATTENTION_EPISODES = 10
 VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STILL_STEP = 1, 240, 4, 150
@@ -58,7 +58,7 @@ def animate() -> None:
 
 def parameters(arm: str) -> list[int]:
     """Parameters of the encoder and of the whole policy."""
-    sizes = describe(fitted_to_env(ARMS[arm]).policy)
+    sizes = describe(fit_to_env(ARMS[arm]).policy)
     return [sizes.parts.get("encoder", 0), sizes.total]
 
 

@@ -13,8 +13,8 @@ from pages import RESULTS, markdown
 
 from iap.cli.tables import write_json
 from iap.evaluation.evaluate import evaluate, policy_job
-from iap.evaluation.video import record_video
-from iap.policies.serialization import PolicyFile
+from iap.evaluation.video import film
+from iap.policies import PolicyFile
 from iap.rollouts import LocalPool
 from iap.training.run_directory import RunDirectory
 from iap.viz.curves import plot_curves
@@ -65,7 +65,7 @@ class Runs:
         for path in self.paths(arm):
             policy, _ = locate_policy(str(path / "random_search.policy"))
             with LocalPool(policy_job(policy)) as pool:
-                write_json(evaluate(policy, pool, EPISODES, seed=0), path / "random_search.json")
+                write_json(evaluate(policy, pool, EPISODES).to_json(), path / "random_search.json")
 
     def metrics(self, arm: str) -> list[dict]:
         """The metrics of the run with the highest mean return."""
@@ -91,24 +91,22 @@ def spread(results: Sequence[dict]) -> list[str]:
 
 def ablations_table(rows: Sequence[dict]) -> str:
     """The rows of `iap ablate`."""
-    lines = [
-        [row["ablation"], f"{row['mean']:.2f} ± {row['ci95']:.2f}", row["share"], row["description"]] for row in rows
-    ]
-    return markdown(["ablation", "return", "share", "description"], lines)
+    lines = [[row["ablation"], f"{row['mean']:.2f} ± {row['ci95']:.2f}", row["share"], row["what"]] for row in rows]
+    return markdown(["ablation", "return", "share", "what changes"], lines)
 
 
 def attention_table(rows: Sequence[dict]) -> str:
-    """The attention statistics of `iap eval`, without segments below 1 % of both attention and image."""
+    """The attention statistics of `iap eval`, without classes below 1 % of both attention and image."""
     shown = [row for row in rows if row["attention"] >= 0.01 or row["area"] >= 0.01]
-    lines = [[row["segment"], f"{row['attention']:.1%}", f"{row['area']:.1%}", row["times_chance"]] for row in shown]
-    return markdown(["segment", "share of attention", "share of image", "times chance"], lines)
+    lines = [[row["class"], f"{row['attention']:.1%}", f"{row['area']:.1%}", row["times_chance"]] for row in shown]
+    return markdown(["class", "share of attention", "share of image", "times chance"], lines)
 
 
 def video_frames(policy: PolicyFile, seed: int, steps: int) -> list[np.ndarray]:
     """The frames of `iap watch` for the first steps of an episode."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "episode.mp4"
-        record_video(policy, out, seed=seed, max_steps=steps)
+        film(policy, out, seed=seed, max_steps=steps)
         reader = imageio_ffmpeg.read_frames(str(out))
         width, height = next(reader)["size"]
         return [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]

@@ -25,7 +25,7 @@ from iap.cli.tables import write_json
 from iap.evaluation.evaluate import evaluate, policy_job
 from iap.rollouts import LocalPool
 from iap.training.config import TrainConfig
-from iap.training.sweep import train_the_rest
+from iap.training.sweep import train_to_end
 from iap.zoo.locate import locate_policy
 
 RESULTS = Path(__file__).parent / "results"
@@ -34,7 +34,7 @@ EPISODES = 100
 
 def run_arm(name: str, config: TrainConfig, path: Path, workers: int, env_options: Mapping, first_seed: int) -> dict:
     """Finish the training of a run and evaluate its best policy."""
-    train_the_rest(
+    train_to_end(
         config,
         path,
         lambda job: LocalPool(job, workers),
@@ -44,7 +44,7 @@ def run_arm(name: str, config: TrainConfig, path: Path, workers: int, env_option
     if not evaluation.exists():
         policy, _ = locate_policy(str(path), env_options=env_options)
         with LocalPool(policy_job(policy), workers) as pool:
-            write_json(evaluate(policy, pool, EPISODES, first_seed), evaluation)
+            write_json(evaluate(policy, pool, EPISODES, first_seed).to_json(), evaluation)
     return json.loads(evaluation.read_text())
 
 

@@ -28,7 +28,7 @@ from iap.evaluation.attention_statistics import attention_statistics
 from iap.evaluation.evaluate import evaluate, policy_job
 from iap.policies import describe
 from iap.rollouts import LocalPool
-from iap.training.config import fitted_to_env
+from iap.training.config import fit_to_env
 
 RUNS = Runs("suite", SEEDS)
 ATTENTION_EPISODES = 10
@@ -76,7 +76,7 @@ def measure(task: str) -> None:
     write_json(attention_statistics(policy, ATTENTION_EPISODES), RUNS.folder / f"attention-{task}.json")
     in_training_env = RUNS.best_policy(task)
     with LocalPool(policy_job(in_training_env)) as pool:
-        result = evaluate(in_training_env, pool, EPISODES, seed=0)
+        result = evaluate(in_training_env, pool, EPISODES).to_json()
     write_json(result, RUNS.folder / f"train-backgrounds-{task}.json")
     animate(task)
 
@@ -93,7 +93,7 @@ def arms() -> str:
     lines = []
     for task in trained_tasks():
         for arm in (task + variant for variant in VARIANTS if task + variant in ARMS and RUNS.paths(task + variant)):
-            sizes = describe(fitted_to_env(ARMS[arm]).policy)
+            sizes = describe(fit_to_env(ARMS[arm]).policy)
             each = ", ".join(f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in RUNS.evaluations(arm))
             lines.append([arm, sizes.parts.get("encoder", 0), sizes.total, training_episodes(arm), each])
     header = ["policy", "encoder parameters", "all parameters", "training episodes", "return of each seed"]

@@ -25,10 +25,10 @@ from iap.envs.core import EnvConfig
 from iap.envs.quadruped.footsteps.baselines import blind_action, oracle_action
 from iap.evaluation.ablations import run_ablations
 from iap.evaluation.attention_statistics import attention_statistics
-from iap.evaluation.evaluate import summary
+from iap.evaluation.evaluate import summarise
 from iap.policies import Moments, describe
 from iap.rollouts import Episode, LocalPool
-from iap.training.config import fitted_to_env
+from iap.training.config import fit_to_env
 
 RUNS = Runs("terrain", (0, 1, 2))
 BASELINE_EPISODES, ATTENTION_EPISODES = 10, 10
@@ -75,7 +75,8 @@ def baseline_returns(config: EnvConfig, choose: Callable) -> dict:
             total, steps, ended = total + float(reward), steps + 1, terminated or truncated
         episodes.append(Episode(seed, total, steps, Moments.none(0)))
     env.close()
-    return {key: value for key, value in summary(episodes).items() if key in ("mean", "ci95", "episodes")}
+    result = summarise(episodes)
+    return {"mean": result.mean, "ci95": result.ci95, "episodes": result.episodes}
 
 
 def animate(name: str) -> None:
@@ -92,7 +93,7 @@ def arms() -> str:
     """Returns of all arms."""
     lines = []
     for arm in filter(RUNS.paths, ARMS):
-        sizes = describe(fitted_to_env(ARMS[arm]).policy)
+        sizes = describe(fit_to_env(ARMS[arm]).policy)
         lines.append([arm, sizes.parts.get("encoder", 0), sizes.total, *spread(RUNS.evaluations(arm))])
     return markdown(["policy", "encoder parameters", "all parameters", *SPREAD], lines)
 

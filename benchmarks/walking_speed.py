@@ -18,7 +18,7 @@ import numpy as np
 
 from iap.cli.tables import write_json
 from iap.evaluation.evaluate import policy_job
-from iap.policies import build_policy, unflatten
+from iap.policies import Policy
 from iap.rollouts import run_episode
 from iap.zoo.locate import locate_policy
 
@@ -56,7 +56,7 @@ def measure(terrain: str) -> dict[str, Any]:
     policy, _ = locate_policy(f"zoo:{terrain}-single-foot")
     env = policy_job(policy).env.make()
     task: Any = env.unwrapped
-    actor = build_policy(policy.config, unflatten(policy.config, policy.theta), policy.normaliser)
+    actor = Policy.of(policy)
     mpc, locomotion = Timer(task.walker.mpc, "forces"), Timer(task.walker, "step")
     physics, cameras = Timer(task._simulator, "step"), Timer(task._cameras, "window")
     environment = Timer(task, "step")

@@ -29,7 +29,7 @@ def evaluation_of(run: Path, policy: PolicyFile) -> dict[str, Any]:
     if file.exists():
         return json.loads(file.read_text())
     with LocalPool(policy_job(policy)) as pool:
-        return evaluate(policy, pool, EPISODES, seed=0)
+        return evaluate(policy, pool, EPISODES).to_json()
 
 
 def main() -> None:

@@ -15,10 +15,10 @@ from dataclasses import fields
 from pathlib import Path
 
 import iap
+from iap.distillation.config import Distillation
 from iap.evolution import STRATEGIES
 from iap.policies import CONTROLLERS, ENCODERS, count_params
 from iap.policies.serialization import load
-from iap.distillation.config import Distillation
 from iap.training.config import TrainConfig
 from iap.zoo import zoo_file, zoo_names
 

@@ -6,9 +6,9 @@ An arm is a preset, or a preset with another encoder: a small CNN, or none (blin
 from dataclasses import replace
 
 import iap
+from iap.distillation.config import Distillation
 from iap.envs.core import EnvConfig
 from iap.policies import CNN, LSTM, Blind, Encoder, Rank
-from iap.distillation.config import Distillation
 from iap.training.config import TrainConfig
 
 EVALUATE_WITH = {"split": "held-out", "difficulty": "medium"}
