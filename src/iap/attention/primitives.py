@@ -19,6 +19,8 @@ JAX_LAYOUT = ("NHWC", "HWIO", "NHWC")  # of images, weights and outputs
 def relu(x: Array) -> Array:
     """max(x, 0), with gradient 0 at 0; NaN stays NaN."""
     xp = namespace(x=x)
+    if is_torch_array(x):
+        return xp.relu(x)  # a quarter of the time of `where`, with its gradient
     return xp.where(x <= 0, xp.zeros_like(x), x)
 
 
