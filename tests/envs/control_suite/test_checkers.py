@@ -1,4 +1,4 @@
-"""Gymnasium's and Stable-Baselines3's checkers, on the six tasks with all distractions."""
+"""The checkers of Gymnasium and Stable-Baselines3, on the six tasks with all distractions."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ def checked_by_gymnasium(task: str, **options: Any) -> None:
 
 
 @each_task
-def test_the_six_tasks_pass_gymnasium_s_checker(task):
+def test_the_six_tasks_pass_the_checker_of_gymnasium(task):
     checked_by_gymnasium(task)
 
 
 @pytest.mark.filterwarnings("ignore:.*A Box observation space (minimum|maximum) value is -?infinity")
-def test_all_options_together_pass_gymnasium_s_checker():
+def test_all_options_together_pass_the_checker_of_gymnasium():
     checked_by_gymnasium("cheetah-run", dynamic=True, proprioception=True, frame="grey")
 
 

@@ -29,7 +29,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_same_seed_gives_the_same_frames_whatever_was_rendered_in_between():
+def test_equal_seeds_give_equal_frames():
     first = render_frames(size=(48, 64), count=3, seed=5)
     render_frames("ball_in_cup-catch", size=(30, 20), seed=5)
     again = render_frames(size=(48, 64), count=3, seed=5)
@@ -44,14 +44,14 @@ def test_frames_differ_over_time_and_by_seed():
     assert (frames[0] != render_frames(size=(48, 64), seed=1)[0]).any()
 
 
-def test_a_frame_shows_the_orange_cheetah_before_a_blue_sky():
+def test_a_frame_shows_the_orange_cheetah_in_front_of_a_blue_sky():
     frame = render_frames(size=(120, 160))[0].astype(int)
     red_minus_blue = frame[..., 0] - frame[..., 2]
     assert 0.005 < np.mean(red_minus_blue > 60) < 0.1
     assert np.mean(red_minus_blue < 0) > 0.8
 
 
-def test_a_frame_can_be_larger_than_the_model_s_own_buffer():
+def test_a_frame_can_be_larger_than_the_buffer_of_the_model():
     assert render_frames("pendulum-swingup", size=(500, 700))[0].std() > 1
 
 
@@ -59,25 +59,25 @@ def test_a_task_without_action_bounds_renders():
     assert render_frames("lqr-lqr_2_1", size=(16, 16), count=2).shape == (2, 16, 16, 3)
 
 
-def test_an_unknown_task_is_named_with_its_nearest_neighbours():
+def test_an_unknown_task_is_refused_with_similar_names():
     with pytest.raises(ValueError, match=r"'ball-in-cup-catch' .* ball_in_cup-catch"):
         render_frames("ball-in-cup-catch")
 
 
 @pytest.mark.parametrize("size", [(0, 10), (10, -1), (10, 100_000)])
-def test_an_impossible_size_is_refused(size):
+def test_an_invalid_size_is_refused(size):
     with pytest.raises(ValueError, match="size must be between 1 and"):
         render_frames(size=size)
 
 
-def test_loading_the_cheetah_logs_nothing_but_other_notices_pass(caplog):
+def test_loading_the_cheetah_logs_nothing_and_other_messages_are_kept(caplog):
     render_frames(size=(8, 8))
     assert not caplog.records
     logging.getLogger("absl").warning("the compiler attribute 'settotalmass' is deprecated")
     assert len(caplog.records) == 1
 
 
-def test_a_fresh_process_without_a_screen_renders_and_prints_nothing_else():
+def test_a_process_without_a_display_renders_and_prints_nothing_else():
     code = "from iap.envs.control_suite.frames import render_frames; print(render_frames(size=(8, 8)).shape)"
     done = run(code, PYTHONWARNINGS="error")
     assert done.stdout == "(1, 8, 8, 3)\n"

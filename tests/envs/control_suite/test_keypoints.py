@@ -1,22 +1,44 @@
-"""Where the parts of a robot are in the image, and robots in any pose."""
+"""Keypoints of body parts in the image and in the world, and random states."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
+from iap.envs.control_suite.keypoints import Keypoint, parse_keypoint
 from iap.envs.core import make_env
+from iap.envs.protocols import Keypoints, RandomizableState, keypoint_size, require_protocol
 
 SIZE = (60, 80)
 
 
-def pixel_of(place):
-    return tuple(int((x + 1) / 2 * side) for x, side in zip(place, SIZE, strict=True))
+def pixel_of(keypoint):
+    return tuple(int((x + 1) / 2 * side) for x, side in zip(keypoint, SIZE, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "keypoint"),
+    [
+        ("cart", Keypoint("cart")),
+        ("target from finger", Keypoint("target", "finger")),
+        ("x of cart", Keypoint("cart", None, ("x",))),
+        ("column of pole_1 from cart", Keypoint("pole_1", "cart", ("column",))),
+    ],
+)
+def test_names_of_keypoints_are_parsed(name, keypoint):
+    assert parse_keypoint(name) == keypoint
+
+
+def test_the_number_of_coordinates_is_known_before_a_reset():
+    env = make_env("iap/cartpole-swingup-v0", size=(8, 8))
+    assert keypoint_size(env, ["x of cart", "pole_1 from cart", "cart"]) == 5
+    assert keypoint_size(env, []) == 0
+    env.close()
 
 
 @pytest.mark.parametrize("task", ["reacher-easy", "cartpole-swingup"])
-def test_parts_are_seen_where_places_tells(task):
-    """Painted in a colour that nothing else has, each part shows at its place, whatever the camera."""
+def test_a_part_is_at_the_pixel_of_its_keypoint(task):
+    """The part is painted in a colour that nothing else has, under random camera poses."""
     part = {"reacher-easy": "target", "cartpole-swingup": "cart"}[task]
     env = make_env(f"iap/{task}-v0", size=SIZE, difficulty=0.3, distractions=("camera",))
     suite: Any = env.unwrapped
@@ -28,90 +50,85 @@ def test_parts_are_seen_where_places_tells(task):
     for seed in range(12):
         env.reset(seed=seed)
         image = suite.randomize_state(rng)["image"].astype(int)
-        place = suite.keypoints([part])
-        if np.abs(place).max() < 0.95:
-            red, green, blue = image[pixel_of(place)]
+        keypoint = suite.keypoints([part])
+        if np.abs(keypoint).max() < 0.95:
+            red, green, blue = image[pixel_of(keypoint)]
             assert green > 40 + max(red, blue)
             hits += 1
     env.close()
     assert hits >= 8
 
 
-def test_scattered_joints_fill_their_limits_and_keep_them():
+def test_random_states_fill_the_joint_limits():
     env = make_env("iap/cartpole-swingup-v0", size=(8, 8))
     env.reset(seed=0)
     suite: Any = env.unwrapped
-    rng, poses = np.random.default_rng(1), []
+    rng, states = np.random.default_rng(1), []
     for _ in range(300):
-        suite.randomize_state(rng)
-        poses.append(suite.simulator_state())
+        require_protocol(env, RandomizableState).randomize_state(rng)
+        states.append(suite.simulator_state())
     env.close()
-    x, angle, *speeds = np.array(poses).T
+    x, angle, *speeds = np.array(states).T
     assert 1.7 < np.abs(x).max() <= 1.8
     assert 3.0 < np.abs(angle).max() <= np.pi
     assert min(np.std(speeds, axis=1)) > 0.5
 
 
-def test_a_part_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(ValueError, match=r"parts must be some of .*cart.* not 'leg'"):
-        make_env("iap/cartpole-swingup-v0", size=(8, 8), keypoints=("leg",))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"keypoints": ("leg",)}, "keypoints must be of the parts .*cart.* not of 'leg'"),
+        ({"keypoints": ("w of cart",)}, "keypoint axes must be some of x, y, z, row, column, not 'w'"),
+        ({"keypoints": ("cart",), "keypoint_noise": -0.1}, "keypoint_noise must be between 0 and 1"),
+        ({"keypoints": ("cart",), "keypoint_noise": 2.0}, "keypoint_noise must be between 0 and 1"),
+    ],
+)
+def test_invalid_keypoints_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_env("iap/cartpole-swingup-v0", size=(8, 8), **options)
 
 
-def test_places_are_told_along_single_axes_of_the_image_and_of_the_room():
+def test_keypoints_may_be_single_coordinates_of_the_image_and_of_the_world():
     env = make_env("iap/cartpole-swingup-v0", size=SIZE, difficulty=0.2, distractions=("camera",))
     suite: Any = env.unwrapped
     env.reset(seed=1)
     suite.randomize_state(np.random.default_rng(3))
     x, angle, *_ = suite.simulator_state()
-    room = suite.keypoints(["x of cart", "x of pole_1 from cart", "z of pole_1 from cart"])
-    row, column, *apart = suite.keypoints(["pole_1 from cart", "column of pole_1", "column of cart", "row of cart"])
+    world = suite.keypoints(["x of cart", "x of pole_1 from cart", "z of pole_1 from cart"])
+    row, column, *columns = suite.keypoints(["pole_1 from cart", "column of pole_1", "column of cart", "row of cart"])
     env.close()
-    np.testing.assert_allclose(room, [x, 0.5 * np.sin(angle), 0.5 * np.cos(angle)], atol=1e-5)
-    assert column == pytest.approx(apart[0] - apart[1])
+    np.testing.assert_allclose(world, [x, 0.5 * np.sin(angle), 0.5 * np.cos(angle)], atol=1e-5)
+    assert column == pytest.approx(columns[0] - columns[1])
     assert abs(row) > 0.01
-    with pytest.raises(ValueError, match="parts may be told along x, y, z, row, column, not along 'w'"):
-        make_env("iap/cartpole-swingup-v0", size=(8, 8), keypoints=("w of cart",))
 
 
-@pytest.mark.parametrize("error", [-0.1, 2.0])
-def test_an_error_that_is_none_is_refused(error):
-    with pytest.raises(ValueError, match="keypoint_noise must be between 0 and 1"):
-        make_env("iap/cartpole-swingup-v0", size=(8, 8), keypoints=("cart",), keypoint_noise=error)
-
-
-def test_sensors_hold_the_places_of_what_is_told_and_err_as_much_as_was_asked_for():
-    parts, exact, wrong = ("cart", "pole_1"), [], []
-    for error, told in ((0.0, exact), (0.1, wrong)):
-        env = make_env(
-            "iap/cartpole-swingup-v0",
-            size=(8, 8),
-            keypoints=parts,
-            keypoint_noise=error,
-            difficulty=0.2,
-            distractions="camera",
-        )
-        suite: Any = env.unwrapped
+def test_sensors_contain_keypoints_with_noise_of_the_requested_size():
+    parts, exact, noisy = ("cart", "pole_1"), [], []
+    for noise, sensors in ((0.0, exact), (0.1, noisy)):
+        options: dict[str, Any] = {"keypoints": parts, "keypoint_noise": noise, "distractions": "camera"}
+        env = make_env("iap/cartpole-swingup-v0", size=(8, 8), difficulty=0.2, **options)
+        located = require_protocol(env, Keypoints)
         for seed in range(40):
             observation, _ = env.reset(seed=seed)
-            told.append([observation["sensors"], env.step(np.ones(1, np.float32))[0]["sensors"]])
-            if not error:
-                np.testing.assert_allclose(told[-1][1], suite.keypoints(parts), rtol=1e-6)
+            sensors.append([observation["sensors"], env.step(np.ones(1, np.float32))[0]["sensors"]])
+            if not noise:
+                np.testing.assert_allclose(sensors[-1][1], located.keypoints(parts), rtol=1e-6)
         env.close()
-    errors = np.array(wrong) - np.array(exact)
-    assert 0.12 < errors.std() < 0.17  # the root of two squares: of the episode, and of the step
-    assert 0.12 < (errors[:, 1] - errors[:, 0]).std() < 0.17  # of two steps
+    errors = np.array(noisy) - np.array(exact)
+    assert 0.12 < errors.std() < 0.17  # the error of the episode plus that of the step
+    assert 0.12 < (errors[:, 1] - errors[:, 0]).std() < 0.17  # the errors of two steps
 
 
-def test_a_part_is_in_view_where_the_image_shows_its_middle():
+def test_keypoints_are_visible_if_all_their_parts_are_inside_the_image():
     env = make_env("iap/cartpole-swingup-v0", size=(60, 60))
     env.reset(seed=0)
     suite: Any = env.unwrapped
     assert suite.keypoints_visible(["x of cart", "z of pole_1 from cart"])
-    beyond = 0
+    outside = 0
     for seed in range(40):
         suite.randomize_state(np.random.default_rng(seed))
         inside = np.abs(suite.keypoints(["cart"])).max() <= 1
         assert suite.keypoints_visible(["cart"]) == suite.keypoints_visible(["x of cart"]) == inside
-        beyond += not inside
+        outside += not inside
     env.close()
-    assert 0 < beyond < 40
+    assert 0 < outside < 40

@@ -26,7 +26,7 @@ def suite(task: str = "cheetah-run", size: Any = SMALL, **options) -> Any:
 
 
 def seed_of_dm_control(seed: int) -> int:
-    """What the task's own generator is seeded with."""
+    """The seed of dm_control's task."""
     return int(seeding.np_random(seed)[0].integers(2**32))
 
 
@@ -37,7 +37,7 @@ def actions(env: Any, count: int) -> np.ndarray:
 
 
 def is_warm(image: np.ndarray) -> np.ndarray:
-    """Which pixels belong to a robot or its target, which are orange, yellow or red before blue and grey."""
+    """Which pixels belong to a robot or its target: they are orange, yellow or red, everything else is blue or grey."""
     return image[..., 0].astype(int) - image[..., 2] > 40
 
 
@@ -57,15 +57,14 @@ def test_every_task_of_the_suite_has_an_id():
     assert {f"iap/{task}-v0" for task in SUITE_TASKS} <= gymnasium.registry.keys()
 
 
-@pytest.mark.parametrize("task", ["cheetah-run"])
-def test_it_passes_gymnasium_s_checker(task):
-    env = gymnasium.make(f"iap/{task}-v0", size=SMALL, disable_env_checker=True).unwrapped
+def test_the_environment_passes_the_checker_of_gymnasium():
+    env = gymnasium.make("iap/cheetah-run-v0", size=SMALL, disable_env_checker=True).unwrapped
     check_env(env)
     env.close()
 
 
 @pytest.mark.parametrize("task", [*TASKS, "acrobot-swingup", "swimmer-swimmer6", "hopper-hop"])
-def test_states_are_exactly_those_of_dm_control_and_rewards_up_to_rounding(task):
+def test_states_equal_those_of_dm_control_and_rewards_up_to_rounding(task):
     from dm_control import suite as theirs
 
     env = suite(task, action_repeat=3)
@@ -82,7 +81,7 @@ def test_states_are_exactly_those_of_dm_control_and_rewards_up_to_rounding(task)
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_the_robot_is_where_the_full_quality_render_shows_it(task):
+def test_the_robot_is_at_the_pixels_of_the_full_quality_render(task):
     env = suite(task, size=(100, 100))
     image = env.reset(seed=2)[0]["image"]
     env.close()
@@ -90,7 +89,7 @@ def test_the_robot_is_where_the_full_quality_render_shows_it(task):
     ours, theirs = is_warm(image), is_warm(full)
     assert theirs.sum() > 20
     assert (ours & theirs).sum() > 0.8 * (ours | theirs).sum()
-    lit_floor = 28 if task == "reacher-easy" else 6  # seen from above, it is lighter by what it reflects
+    lit_floor = 28 if task == "reacher-easy" else 6  # from above, the full render is lighter by reflections
     assert np.abs(image.astype(int) - full).mean() < lit_floor
 
 
@@ -101,7 +100,7 @@ def test_a_default_image_is_100_by_100():
 
 
 @pytest.mark.parametrize(("task", "repeat"), list(zip(TASKS, REPEATS, strict=True)))
-def test_an_episode_is_1000_steps_of_the_task(task, repeat):
+def test_an_episode_has_1000_task_steps(task, repeat):
     env = suite(task)
     env.reset(seed=0)
     env.unwrapped.set_rendering(False)
@@ -112,7 +111,7 @@ def test_an_episode_is_1000_steps_of_the_task(task, repeat):
     env.close()
 
 
-def test_the_last_action_is_cut_short_where_repeats_do_not_fit():
+def test_the_last_action_is_repeated_less_often_at_the_end_of_an_episode():
     env, reference = suite("cartpole-balance", action_repeat=300), suite("cartpole-balance", action_repeat=1)
     totals = []
     for each in (env, reference):
@@ -129,7 +128,7 @@ def test_the_last_action_is_cut_short_where_repeats_do_not_fit():
     assert totals[0][1] == pytest.approx(totals[1][1], abs=1e-9)
 
 
-def test_episodes_repeat_by_seed_and_differ_otherwise():
+def test_equal_seeds_give_equal_episodes():
     first, second = suite("walker-walk"), suite("walker-walk")
     second.reset(seed=1)
     second.step(actions(second, 1)[0])
@@ -138,13 +137,13 @@ def test_episodes_repeat_by_seed_and_differ_otherwise():
         ours, theirs = first.step(action), second.step(action)
         np.testing.assert_array_equal(ours[0]["image"], theirs[0]["image"])
         assert ours[1:] == theirs[1:]
-    assert (first.reset()[0]["image"] == second.reset()[0]["image"]).all()  # the next episode follows from the seed
+    assert (first.reset()[0]["image"] == second.reset()[0]["image"]).all()  # the next episode depends on the seed, too
     assert (first.reset(seed=5)[0]["image"] != first.reset(seed=6)[0]["image"]).any()
     first.close()
     second.close()
 
 
-def test_an_env_that_need_not_look_repeats_its_image_until_it_must():
+def test_without_rendering_the_last_image_is_returned():
     env = suite()
     before = env.reset(seed=0)[0]["image"]
     push = actions(env, 5)
@@ -158,35 +157,35 @@ def test_an_env_that_need_not_look_repeats_its_image_until_it_must():
     env.close()
 
 
-def test_many_envs_of_one_process_do_not_spoil_each_others_images():
+def test_environments_in_one_process_do_not_affect_each_other():
     alone = {}
     for task in TASKS:
         env = suite(task)
         alone[task] = [env.reset(seed=seed)[0]["image"] for seed in (3, 4)]
         env.close()
 
-    def still_right(envs: dict[str, Any]) -> bool:
+    def are_right(envs: dict[str, Any]) -> bool:
         images = {task: [env.reset(seed=seed)[0]["image"] for seed in (3, 4)] for task, env in envs.items()}
         return all((np.array(images[task]) == alone[task]).all() for task in envs)
 
     envs = {task: suite(task) for task in TASKS}
-    assert still_right(envs)
-    assert still_right(envs)
-    assert still_right({"cheetah-run": envs["cheetah-run"]})  # its context is the current one when another is freed
+    assert are_right(envs)
+    assert are_right(envs)
+    assert are_right({"cheetah-run": envs["cheetah-run"]})  # its context is the current one when another is freed
     envs.pop("walker-walk").close()
-    assert still_right(envs)
+    assert are_right(envs)
     del envs["finger-spin"]
     gc.collect()
-    assert still_right(envs)
+    assert are_right(envs)
     render_frames("walker-walk", size=(30, 30))
-    assert still_right(envs)
+    assert are_right(envs)
     envs["walker-walk"] = suite("walker-walk")
-    assert still_right(envs)
+    assert are_right(envs)
     for env in envs.values():
         env.close()
 
 
-def test_the_picture_is_the_same_view_in_more_pixels_and_leaves_the_image_alone():
+def test_render_is_the_same_view_in_more_pixels_and_does_not_change_the_image():
     plain, drawn = suite(size=(100, 100)), suite(size=(100, 100), render_mode="rgb_array")
     for env in (plain, drawn):
         env.reset(seed=0)
@@ -205,7 +204,7 @@ def test_the_picture_is_the_same_view_in_more_pixels_and_leaves_the_image_alone(
 
 
 @pytest.mark.slow
-def test_new_terrain_is_seen_as_soon_as_the_robot_stands_on_it():
+def test_images_show_the_terrain_of_the_current_episode():
     env = suite("quadruped-escape", size=(60, 80))
     for seed in (0, 1):
         image = env.reset(seed=seed)[0]["image"].astype(int)
@@ -214,7 +213,7 @@ def test_new_terrain_is_seen_as_soon_as_the_robot_stands_on_it():
     env.close()
 
 
-def test_a_closed_env_can_be_closed_again_but_not_used():
+def test_a_closed_environment_can_be_closed_again_but_not_used():
     env = suite()
     env.reset(seed=0)
     env.close()
@@ -223,7 +222,7 @@ def test_a_closed_env_can_be_closed_again_but_not_used():
         env.reset()
 
 
-def test_closing_frees_all():
+def test_closing_frees_memory():
     done = run(
         "import psutil\n"
         "from iap.envs.core import make_env\n"
@@ -242,12 +241,12 @@ def test_closing_frees_all():
     assert closed < kept / 2  # the driver's own memory comes and goes by tens of megabytes
 
 
-def test_a_process_that_closes_nothing_ends_without_a_word():
+def test_a_process_without_close_exits_silently():
     done = run("from iap.envs.core import make_env; env = make_env('iap/cheetah-run-v0'); env.reset(seed=0)")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_simulator_that_was_loaded_too_early_to_do_without_a_screen_is_told():
+def test_importing_mujoco_before_the_backend_is_chosen_is_an_error():
     code = "import mujoco\nfrom iap.envs.core import make_env\nmake_env('iap/cheetah-run-v0')"
     without = {k: v for k, v in os.environ.items() if k not in ("MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY")}
     done = subprocess.run([sys.executable, "-c", code], env=without, capture_output=True, text=True, check=False)
@@ -265,7 +264,7 @@ def test_without_opengl_the_error_says_what_to_install(tmp_path):
     assert done.stderr == ""
 
 
-def test_a_simulation_that_blows_up_is_an_error():
+def test_an_unstable_simulation_is_an_error():
     from dm_control.rl.control import PhysicsError
 
     env = suite()
@@ -284,7 +283,7 @@ def test_a_simulation_that_blows_up_is_an_error():
         ({"camera": 9}, "camera must be between 0 and 1"),
     ],
 )
-def test_impossible_options_are_refused(options, why):
+def test_invalid_options_are_refused(options, why):
     with pytest.raises(ValueError, match=why):
         suite(**options)
 

@@ -17,7 +17,7 @@ def suite(task: str, **options: Any) -> Any:
     return make_env(f"iap/{task}-v0", **chosen)
 
 
-def stepped(env: Any, steps: int) -> np.ndarray:
+def images_of(env: Any, steps: int) -> np.ndarray:
     env.reset(seed=1)
     space = env.action_space
     rng = np.random.default_rng(0)
@@ -27,19 +27,19 @@ def stepped(env: Any, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("difficulty", [None, "hard"])
 @pytest.mark.parametrize("task", [*DISTRACTING_TASKS, "humanoid-stand"])
-def test_a_backdrop_that_was_drawn_before_makes_the_same_image_to_the_bit(task, difficulty):
+def test_images_with_a_backdrop_are_bit_equal_to_full_renders(task, difficulty):
     env = suite(task, difficulty=difficulty, visual_seed=5)
     env.reset(seed=1)
     view, data = env.unwrapped._view, env.unwrapped._data
     for action in np.zeros((4, *env.action_space.shape), np.float32):
         image = env.step(action)[0]["image"]
         np.testing.assert_array_equal(image, Camera.render(view, data))
-    # A camera that moves along with the robot, over a floor that lets the sky through, has nothing that stays the same.
+    # A camera that follows the robot over a translucent floor has no static backdrop.
     assert (view._backdrop is not None) == (task != "humanoid-stand" or difficulty is None)
     env.close()
 
 
-def test_what_passes_behind_a_translucent_floor_is_tinted_by_it_to_the_bit():
+def test_a_robot_behind_a_translucent_floor_is_rendered_in_full():
     env = suite("cartpole-swingup", difficulty="medium", distractions=["background"])
     model = env.unwrapped._model
     floor = load_mujoco().mj_name2id(model, load_mujoco().mjtObj.mjOBJ_GEOM.value, "floor")
@@ -55,7 +55,7 @@ def test_what_passes_behind_a_translucent_floor_is_tinted_by_it_to_the_bit():
 
 
 @pytest.mark.parametrize("changed", ["mat_rgba", "geom_pos"])
-def test_a_backdrop_is_drawn_again_when_something_in_it_changes(changed):
+def test_a_backdrop_is_rendered_again_when_something_in_it_changes(changed):
     env = suite("reacher-easy")
     env.reset(seed=1)
     view, model, data = env.unwrapped._view, env.unwrapped._model, env.unwrapped._data
@@ -68,7 +68,7 @@ def test_a_backdrop_is_drawn_again_when_something_in_it_changes(changed):
     env.close()
 
 
-def test_a_backdrop_is_drawn_again_when_the_camera_turns():
+def test_there_is_no_backdrop_while_the_camera_turns():
     env = suite("cheetah-run", difficulty="medium", dynamic=True, distractions=["camera"])
     env.reset(seed=1)
     view, data = env.unwrapped._view, env.unwrapped._data
@@ -79,10 +79,10 @@ def test_a_backdrop_is_drawn_again_when_the_camera_turns():
 
 
 @pytest.mark.parametrize("task", DISTRACTING_TASKS)
-def test_distracted_pixels_are_those_of_a_full_quality_render_of_the_model(task):
+def test_distracted_images_are_close_to_full_quality_renders(task):
     mujoco = load_mujoco()
     env = suite(task, size=(100, 100), difficulty="medium", visual_seed=2)
-    images = stepped(env, 3)
+    images = images_of(env, 3)
     renderer = mujoco.Renderer(env.unwrapped._model, 100, 100)
     env.unwrapped._distractions.apply(env.unwrapped._data)
     renderer.update_scene(env.unwrapped._data, camera=0)
@@ -90,32 +90,32 @@ def test_distracted_pixels_are_those_of_a_full_quality_render_of_the_model(task)
     renderer.close()
     difference, masks = np.abs(images[-1].astype(int) - full), env.unwrapped.segmentation()
     assert difference[masks == BACKGROUND].mean() < 1  # of 255
-    assert difference[masks == ROBOT].mean() < 20  # most of it edges, which are smoothed there
-    assert difference.mean() < (9 if task == "walker-walk" else 2)  # walker's wide floor reflects there
-    np.testing.assert_array_equal(stepped(env, 3), images)  # after a foreign renderer has come and gone
+    assert difference[masks == ROBOT].mean() < 20  # mostly anti-aliased edges
+    assert difference.mean() < (9 if task == "walker-walk" else 2)  # the full render of walker's floor has reflections
+    np.testing.assert_array_equal(images_of(env, 3), images)  # another renderer has no effect
     env.close()
 
 
-def test_distracted_envs_of_one_process_do_not_spoil_each_others_images():
+def test_distracted_environments_in_one_process_do_not_affect_each_other():
     options = {"difficulty": "medium", "dynamic": True}
     alone = {}
     for task in DISTRACTING_TASKS:
         env = suite(task, **options)
-        alone[task] = stepped(env, 3)
+        alone[task] = images_of(env, 3)
         env.close()
     envs = {task: suite(task, **options) for task in DISTRACTING_TASKS}
     for env in envs.values():
         env.reset(seed=0)
     for task, env in envs.items():
-        np.testing.assert_array_equal(stepped(env, 3), alone[task])
+        np.testing.assert_array_equal(images_of(env, 3), alone[task])
     envs.pop("walker-walk").close()
     for task, env in envs.items():
-        np.testing.assert_array_equal(stepped(env, 3), alone[task])
+        np.testing.assert_array_equal(images_of(env, 3), alone[task])
         env.close()
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_the_picture_shows_the_same_background_as_the_image(dynamic):
+def test_render_shows_the_same_background_as_the_image(dynamic):
     env = suite("walker-walk", size=(100, 100), difficulty="hard", dynamic=dynamic, render_mode="rgb_array")
     for seed in (0, 1):
         env.reset(seed=seed)
@@ -126,7 +126,7 @@ def test_the_picture_shows_the_same_background_as_the_image(dynamic):
     env.close()
 
 
-def test_masks_part_robot_floor_and_background():
+def test_segmentation_separates_robot_floor_and_background():
     env = suite("cheetah-run", size=(100, 100))
     image = env.reset(seed=0)[0]["image"].astype(int)
     masks = env.unwrapped.segmentation()
@@ -136,11 +136,11 @@ def test_masks_part_robot_floor_and_background():
     assert ((masks == ROBOT) & is_orange).sum() > 0.9 * is_orange.sum()
     rows = [np.flatnonzero((masks == part).any(axis=1)).mean() for part in (ROBOT, FLOOR)]
     assert rows[0] < rows[1]
-    np.testing.assert_array_equal(env.reset(seed=0)[0]["image"], image)  # to look at masks changes nothing
+    np.testing.assert_array_equal(env.reset(seed=0)[0]["image"], image)  # segmentation has no side effects
     env.close()
 
 
-def test_masks_are_of_the_view_that_the_image_shows():
+def test_segmentation_uses_the_current_camera_pose():
     env = suite("cartpole-swingup", difficulty="hard", dynamic=True)
     env.reset(seed=0)
     first = env.unwrapped.segmentation()
@@ -150,7 +150,7 @@ def test_masks_are_of_the_view_that_the_image_shows():
     env.close()
 
 
-def test_a_floor_that_is_not_there_is_background():
+def test_a_transparent_floor_is_background():
     env = suite("reacher-easy", difficulty="medium")
     env.reset(seed=0)
     assert FLOOR not in env.unwrapped.segmentation()
@@ -161,11 +161,11 @@ def test_a_string_belongs_to_the_robot():
     env = suite("ball_in_cup-catch", size=(240, 320))
     env.reset(seed=0)
     taut = (env.unwrapped.segmentation() == ROBOT).any(axis=1)
-    assert np.diff(np.flatnonzero(taut)).max() == 1  # from the cup to the ball without a break
+    assert np.diff(np.flatnonzero(taut)).max() == 1  # connected from the cup to the ball
     env.close()
 
 
-def test_only_fast_views_keep_a_backdrop():
+def test_only_fast_views_use_a_backdrop():
     env: Any = gymnasium.make("iap/cheetah-run-v0", size=SMALL).unwrapped
     env.reset(seed=0)
     smooth = View(env._model, SMALL, fast=False)

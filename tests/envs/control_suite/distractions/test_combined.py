@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iap.envs.control_suite.distractions.combined import KINDS, Distractions, scale_of, video_count
+from iap.envs.control_suite.distractions.combined import KINDS, DistractionOptions, Distractions, scale_of, video_count
 from iap.envs.control_suite.tasks import DISTRACTING_TASKS
 from iap.envs.core import make_env
 
@@ -43,7 +43,7 @@ def played(steps: int = 4, seed: int = 5, **options: Any) -> tuple[np.ndarray, n
 
 
 def fingerprint() -> str:
-    """Of the pixels of all tasks, static and dynamic."""
+    """A hash of images of all tasks, static and dynamic."""
     digest = hashlib.sha256()
     for task in DISTRACTING_TASKS:
         images, *_ = played(steps=2, task=task, dynamic=task in DISTRACTING_TASKS[:3])
@@ -51,14 +51,14 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
-def test_the_same_seeds_give_the_same_pixels_in_two_processes():
+def test_equal_seeds_give_equal_images_in_two_processes():
     code = f"import runpy; print(runpy.run_path({__file__!r})['fingerprint']())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert other.stdout.strip() == fingerprint()
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_another_visual_seed_is_the_same_motion_with_another_look(dynamic):
+def test_another_visual_seed_changes_the_images_and_not_the_motion(dynamic):
     ours, theirs = (played(visual_seed=seed, dynamic=dynamic) for seed in (1, 2))
     np.testing.assert_array_equal(ours[1], theirs[1])
     assert ours[2] == theirs[2]
@@ -67,7 +67,7 @@ def test_another_visual_seed_is_the_same_motion_with_another_look(dynamic):
     np.testing.assert_array_equal(again[0], ours[0])
 
 
-def test_a_dynamics_seed_fixes_the_motion_and_leaves_the_look_to_the_episode():
+def test_a_dynamics_seed_fixes_the_motion_and_not_the_appearance():
     env = suite(dynamics_seed=3)
     first, second = episode(env, seed=0), episode(env, seed=1)
     np.testing.assert_array_equal(first[1], second[1])
@@ -75,20 +75,20 @@ def test_a_dynamics_seed_fixes_the_motion_and_leaves_the_look_to_the_episode():
     env.close()
 
 
-def test_the_look_does_not_depend_on_the_motion():
+def test_the_appearance_does_not_depend_on_the_motion():
     env = suite(visual_seed=7)
-    looks = []
+    appearances = []
     for seed in (0, 1):
         env.reset(seed=seed)
         model, data = env.unwrapped._model, env.unwrapped._data
-        looks.append((model.mat_rgba.copy(), data.cam_xmat[0].copy(), model.tex_data[:1000].copy()))
-    for ours, theirs in zip(*looks, strict=True):
+        appearances.append((model.mat_rgba.copy(), data.cam_xmat[0].copy(), model.tex_data[:1000].copy()))
+    for ours, theirs in zip(*appearances, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert (env.reset(seed=0)[0]["image"] != env.reset(seed=1)[0]["image"]).any()
     env.close()
 
 
-def test_options_of_reset_give_one_episode_its_seeds():
+def test_options_of_reset_set_the_seeds_of_one_episode():
     env = suite()
     wanted = {"visual_seed": 4, "dynamics_seed": 9}
     chosen = episode(env, seed=0, options=wanted)
@@ -98,7 +98,7 @@ def test_options_of_reset_give_one_episode_its_seeds():
     env.close()
 
 
-def test_episodes_that_follow_each_other_look_different():
+def test_consecutive_episodes_have_different_appearances():
     env = suite()
     first = env.reset(seed=0)[0]["image"].astype(int)
     assert np.abs(first - env.reset()[0]["image"]).mean() > 10
@@ -106,8 +106,8 @@ def test_episodes_that_follow_each_other_look_different():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_distraction_changes_its_part_and_nothing_else(kind):
-    def look(**options: Any) -> dict[str, np.ndarray]:
+def test_each_distraction_changes_only_its_own_part(kind):
+    def appearance(**options: Any) -> dict[str, np.ndarray]:
         env = suite(visual_seed=1, **options)
         image = env.reset(seed=0)[0]["image"]
         model, data = env.unwrapped._model, env.unwrapped._data
@@ -116,14 +116,14 @@ def test_each_distraction_changes_its_part_and_nothing_else(kind):
         parts = {"background": model.tex_data[:3000], "camera": camera, "colour": model.mat_rgba[:, :3]}
         return {name: part.copy() for name, part in parts.items()} | {"image": image}
 
-    plain, distracted, together = look(difficulty=None), look(distractions=[kind]), look()
+    plain, distracted, together = appearance(difficulty=None), appearance(distractions=[kind]), appearance()
     for part in KINDS:
         assert (distracted[part] != plain[part]).any() == (part == kind)
     assert (distracted["image"] != plain["image"]).any()
-    np.testing.assert_array_equal(distracted[kind], together[kind])  # each has a random stream of its own
+    np.testing.assert_array_equal(distracted[kind], together[kind])  # each has its own random stream
 
 
-def test_a_scale_of_zero_is_no_distraction_and_a_name_is_its_number():
+def test_a_difficulty_is_a_name_or_its_scale():
     def image(difficulty: Any) -> np.ndarray:
         return played(steps=1, difficulty=difficulty)[0]
 
@@ -133,7 +133,7 @@ def test_a_scale_of_zero_is_no_distraction_and_a_name_is_its_number():
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_looks_change_within_an_episode_only_if_they_are_dynamic(dynamic):
+def test_the_appearance_changes_within_an_episode_only_if_dynamic(dynamic):
     env = suite("reacher-easy", dynamic=dynamic)
     env.reset(seed=0)
     model, data = env.unwrapped._model, env.unwrapped._data
@@ -145,7 +145,7 @@ def test_looks_change_within_an_episode_only_if_they_are_dynamic(dynamic):
     env.close()
 
 
-def test_a_dynamic_look_goes_on_while_nobody_looks():
+def test_dynamic_distractions_advance_while_rendering_is_disabled():
     always, once = suite(dynamic=True), suite(dynamic=True)
     for env in (always, once):
         env.reset(seed=0)
@@ -160,7 +160,7 @@ def test_a_dynamic_look_goes_on_while_nobody_looks():
     once.close()
 
 
-def test_held_out_backgrounds_are_others_than_all_of_training():
+def test_held_out_backgrounds_do_not_occur_in_training():
     def textures(split: str) -> set[bytes]:
         env = suite(split=split, distractions="background", size=(8, 8))
         found = set()
@@ -175,13 +175,13 @@ def test_held_out_backgrounds_are_others_than_all_of_training():
     assert not train & held_out
 
 
-def test_grey_frames_have_one_channel_as_bright_as_the_colours():
+def test_grey_images_have_the_brightness_of_the_colours():
     colour, grey = played(steps=1)[0], played(steps=1, frame="grey")[0]
     assert grey.shape == (2, *SMALL, 1)
     assert np.abs(colour @ [0.299, 0.587, 0.114] - grey[..., 0]).max() < 2
 
 
-def test_proprioception_is_what_dm_control_observes():
+def test_proprioception_is_the_observation_of_dm_control():
     env = suite("walker-walk", proprioception=True)
     observation, _ = env.reset(seed=0)
     for action in actions(env, 2):
@@ -194,12 +194,29 @@ def test_proprioception_is_what_dm_control_observes():
 
 
 @pytest.mark.parametrize(("scale", "videos"), [(0.05, 4), (0.1, 4), (0.15, 8), (0.2, 8), (0.21, None), (1, None)])
-def test_more_videos_belong_to_a_larger_scale(scale, videos):
+def test_the_number_of_videos_grows_with_the_scale(scale, videos):
     assert video_count(scale) == videos
 
 
+@pytest.mark.parametrize(("videos", "count"), [(None, 8), (3, 3), ("all", None)])
+def test_the_number_of_training_videos_is_an_option(videos, count):
+    assert DistractionOptions(difficulty="medium", videos=videos).video_count == count
+
+
+def test_all_videos_at_medium_difficulty_are_those_of_a_harder_one():
+    def texture(**options: Any) -> np.ndarray:
+        env = suite(distractions="background", size=(8, 8), **options)
+        env.reset(seed=1)
+        pixels = env.unwrapped._model.tex_data[: 256 * 256 * 3].copy()
+        env.close()
+        return pixels
+
+    np.testing.assert_array_equal(texture(difficulty="medium", videos="all"), texture(difficulty=0.21))
+    assert (texture(difficulty="medium") != texture(difficulty=0.21)).any()
+
+
 @pytest.mark.parametrize("difficulty", [-0.1, 1.1, float("nan"), "impossible", True, [0.1]])
-def test_an_impossible_difficulty_is_refused(difficulty):
+def test_an_invalid_difficulty_is_refused(difficulty):
     with pytest.raises((ValueError, TypeError), match="difficulty must be"):
         scale_of(difficulty)
 
@@ -215,9 +232,11 @@ def test_an_impossible_difficulty_is_refused(difficulty):
         ({"backgrounds": "/nowhere/at/all"}, "cannot read the folder /nowhere/at/all: No such file"),
         ({"task": "reacher-easy", "camera": 1}, "camera 1 turns with the robot"),
         ({"size": (0, 320)}, "size must be between"),
+        ({"videos": 0}, "videos must be at least 1, not 0"),
+        ({"videos": "some"}, "videos must be a number, \"all\" or None, not 'some'"),
     ],
 )
-def test_impossible_options_are_refused(options, why):
+def test_invalid_options_are_refused(options, why):
     with pytest.raises(ValueError, match=why):
         suite(**options)
 
@@ -229,7 +248,7 @@ def test_an_unknown_option_of_reset_is_refused():
     env.close()
 
 
-def test_without_parts_there_is_nothing_to_do():
+def test_distractions_may_be_empty():
     nothing = Distractions({})
     nothing.reset(0)
     nothing.advance()

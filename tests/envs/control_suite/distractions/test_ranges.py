@@ -1,4 +1,4 @@
-"""The ranges of the Distracting Control Suite, stated again: 10,000 draws stay inside them and fill them."""
+"""The ranges of the Distracting Control Suite: 10,000 draws are inside them and fill them."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ from iap.envs.control_suite.tasks import DISTRACTING_TASKS, domain_of
 DRAWS = 10_000
 SCALES = {"easy": 0.1, "medium": 0.2, "hard": 0.3}
 HALF_TURN = math.pi
-CAMERAS = {  # radius, azimuth, polar angle, as the models' own files have them
+CAMERAS = {  # radius, azimuth, polar angle of the models' cameras
     "ball_in_cup": (math.hypot(1, 0.8), -HALF_TURN / 2, math.atan2(1, 0.8)),
     "cartpole": (math.hypot(4, 1), -HALF_TURN / 2, math.atan2(4, 1)),
     "cheetah": (3.004, -1.583, 1.521),
@@ -59,7 +59,7 @@ def assert_fills(drawn: np.ndarray, low: Any, high: Any) -> None:
 
 @each_task
 @each_difficulty
-def test_every_camera_s_place_is_drawn_from_its_whole_range(models, task, difficulty):
+def test_camera_positions_fill_their_ranges(models, task, difficulty):
     s = SCALES[difficulty]
     mount = mount_of(models[task], 0)
     radius, azimuth, polar = CAMERAS[domain_of(task)]
@@ -74,7 +74,7 @@ def test_every_camera_s_place_is_drawn_from_its_whole_range(models, task, diffic
     angle = s * HALF_TURN / 2
     assert_fills(drawn[:, 3], -angle, angle)
     lowest, highest = polar - angle, polar + angle
-    if task != "reacher-easy":  # in the upper quadrant; its other edge, azimuth in [−π, 0], is beyond ±π/2
+    if task != "reacher-easy":  # clipped to the upper quadrant; azimuths in [−π, 0] are not clipped
         lowest, highest = max(lowest, 0), min(highest, HALF_TURN / 2)
     np.testing.assert_allclose((low.polar, high.polar), (lowest, highest), atol=1e-3)
     assert_fills(drawn[:, 2], low.polar, high.polar)
@@ -84,7 +84,7 @@ def test_every_camera_s_place_is_drawn_from_its_whole_range(models, task, diffic
 
 @each_task
 @each_difficulty
-def test_every_material_s_colour_is_drawn_from_its_whole_range(models, task, difficulty):
+def test_material_colours_fill_their_ranges(models, task, difficulty):
     s = SCALES[difficulty]
     own = models[task].mat_rgba[:, :3].astype(float)
     rng = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def test_every_material_s_colour_is_drawn_from_its_whole_range(models, task, dif
 
 @each_task
 @each_difficulty
-def test_every_frame_of_the_right_number_of_videos_is_drawn(task, difficulty):
+def test_every_frame_of_the_videos_of_a_difficulty_is_drawn(task, difficulty):
     count = {"easy": 4, "medium": 8, "hard": 60}[difficulty]
     videos = find_videos("procedural", "train", video_count(scale_of(difficulty)), side=8)
     assert len(videos) == count
@@ -109,7 +109,7 @@ def test_every_frame_of_the_right_number_of_videos_is_drawn(task, difficulty):
 
 
 @each_task
-def test_a_moving_camera_wanders_through_its_range_below_its_speed_limit(models, task):
+def test_a_moving_camera_covers_its_range_below_its_speed_limit(models, task):
     s = 0.2
     own = mount_of(models[task], 0).own
     low, high = place_ranges(own, s)
@@ -131,7 +131,7 @@ def test_a_moving_camera_wanders_through_its_range_below_its_speed_limit(models,
     assert max(speeds_m) > 0.9 * limit_m
 
 
-def test_moving_colours_walk_by_steps_of_3_percent_of_the_scale_and_stay_in_range():
+def test_dynamic_colours_change_by_3_percent_of_the_scale_and_stay_in_range():
     s = 0.3
     grey = np.full((1000, 3), 0.5)
     rng = np.random.default_rng(0)
@@ -144,7 +144,7 @@ def test_moving_colours_walk_by_steps_of_3_percent_of_the_scale_and_stay_in_rang
         assert ((low <= colours) & (colours <= high)).all()
 
 
-def test_films_turn_round_at_both_ends():
+def test_videos_reverse_at_both_ends():
     moment = Moment(0, 2, 1)
     frames = []
     for _ in range(8):

@@ -20,7 +20,7 @@ def save(path: Path, shade: int, size: tuple[int, int] = (32, 16)) -> None:
     Image.new("RGB", size, (shade, shade, shade)).save(path)
 
 
-def save_film(path: Path, shades: list[int]) -> None:
+def save_video(path: Path, shades: list[int]) -> None:
     frames = b"".join(bytes([shade]) * (64 * 32 * 3) for shade in shades)
     raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "64x32", "-r", "10", "-i", "-"]
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", *raw, "-c:v", "mpeg4", "-qscale:v", "1", str(path)]
@@ -42,13 +42,13 @@ def davis_folder(tmp_path) -> Path:
     return tmp_path / "DAVIS"
 
 
-def test_davis_has_60_training_videos_and_30_others():
+def test_davis_has_60_training_and_30_validation_videos():
     assert (len(davis.TRAINING), len(davis.VALIDATION)) == (60, 30)
     assert not set(davis.TRAINING) & set(davis.VALIDATION)
     assert davis.TRAINING[:4] == ("bear", "bmx-bumps", "boat", "boxing-fisheye")
 
 
-def test_davis_is_used_by_its_own_lists(davis_folder):
+def test_davis_uses_its_own_split(davis_folder):
     everything = [[2.0 * i, 2.0 * i + 1] for i in range(90)]
     assert shades(davis_folder, most=4) == everything[:4]
     assert shades(davis_folder, most=8) == everything[:8]
@@ -57,18 +57,18 @@ def test_davis_is_used_by_its_own_lists(davis_folder):
     assert shades(davis_folder / "JPEGImages" / "480p", most=4) == everything[:4]
 
 
-def test_a_video_that_davis_lacks_is_named(davis_folder):
+def test_a_missing_video_of_davis_is_named(davis_folder):
     gone = davis_folder / "JPEGImages" / "480p" / "bmx-bumps"
     for frame in gone.iterdir():
         frame.unlink()
-    with pytest.raises(ValueError, match="bmx-bumps holds no images"):
+    with pytest.raises(ValueError, match="bmx-bumps contains no images"):
         shades(davis_folder, most=4)
     gone.rmdir()
     with pytest.raises(ValueError, match="bmx-bumps: No such file"):
         shades(davis_folder, most=4)
 
 
-def test_of_a_folder_of_images_every_third_is_held_out(tmp_path):
+def test_every_third_image_of_a_folder_is_held_out(tmp_path):
     for i in range(6):
         save(tmp_path / f"{i}.png", 10 * i)
     (tmp_path / "notes.txt").write_text("not an image")
@@ -78,22 +78,22 @@ def test_of_a_folder_of_images_every_third_is_held_out(tmp_path):
     assert shades(tmp_path, most=2) == [[0.0], [10.0]]
 
 
-def test_of_a_film_the_last_third_is_held_out(tmp_path):
-    film = tmp_path / "film.avi"
-    save_film(film, [20 * i for i in range(9)])
-    [train], [held_out] = shades(film), shades(film, "held-out")
+def test_the_last_third_of_a_video_file_is_held_out(tmp_path):
+    video = tmp_path / "video.avi"
+    save_video(video, [20 * i for i in range(9)])
+    [train], [held_out] = shades(video), shades(video, "held-out")
     np.testing.assert_allclose(train, [20 * i for i in range(6)], atol=4)
     np.testing.assert_allclose(held_out, [120, 140, 160], atol=4)
 
 
-def test_a_folder_may_hold_films(tmp_path):
+def test_a_folder_may_contain_video_files(tmp_path):
     for i in range(3):
-        save_film(tmp_path / f"{i}.avi", [50 * i, 50 * i])
+        save_video(tmp_path / f"{i}.avi", [50 * i, 50 * i])
     np.testing.assert_allclose(shades(tmp_path), [[0, 0], [50, 50]], atol=4)
     np.testing.assert_allclose(shades(tmp_path, "held-out"), [[100, 100]], atol=4)
 
 
-def test_of_a_wide_picture_the_middle_square_is_seen(tmp_path):
+def test_the_centre_square_of_an_image_is_used(tmp_path):
     wide = np.zeros((20, 60, 3), np.uint8)
     wide[:, 20:40] = 200
     for i in range(2):
@@ -103,16 +103,16 @@ def test_of_a_wide_picture_the_middle_square_is_seen(tmp_path):
 
 @pytest.mark.parametrize("name", ["0.png", "0.avi"])
 def test_a_broken_file_is_named(tmp_path, name):
-    (tmp_path / name).write_bytes(b"nothing that can be shown")
+    (tmp_path / name).write_bytes(b"not an image")
     with pytest.raises(ValueError, match=f"cannot read the (image|video) .*{name}"):
         shades(tmp_path)
     with pytest.raises(ValueError, match=f"cannot read the video .*{name}"):
         shades(tmp_path / name)
 
 
-def test_an_environment_tells_which_background_it_cannot_read(tmp_path):
+def test_an_environment_names_the_background_that_it_cannot_read(tmp_path):
     for i in range(3):
-        (tmp_path / f"{i}.jpg").write_bytes(b"nothing that can be shown")
+        (tmp_path / f"{i}.jpg").write_bytes(b"not an image")
     env = make_env("iap/cheetah-run-v0", size=(8, 8), difficulty="easy", backgrounds=str(tmp_path))
     with pytest.raises(ValueError, match=r"cannot read the image .*\d\.jpg"):
         env.reset(seed=0)
@@ -120,7 +120,7 @@ def test_an_environment_tells_which_background_it_cannot_read(tmp_path):
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=f"{tmp_path} holds no videos and no images"):
+    with pytest.raises(ValueError, match=f"{tmp_path} contains no videos and no images"):
         make_env("iap/cheetah-run-v0", size=(8, 8), difficulty="easy", backgrounds=str(tmp_path))
 
 
@@ -130,9 +130,9 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path):
         shades(tmp_path / "file" / "below")
 
 
-def test_too_few_images_to_hold_one_out_is_an_error(tmp_path):
+def test_too_few_images_for_a_split_are_refused(tmp_path):
     save(tmp_path / "0.png", 0)
-    with pytest.raises(ValueError, match="too few to hold one of three out"):
+    with pytest.raises(ValueError, match="too few to hold out every third"):
         shades(tmp_path, "held-out")
 
 
@@ -147,7 +147,7 @@ def test_a_file_is_decoded_once(tmp_path):
         before[:] = 0
 
 
-def test_the_cache_forgets_what_was_asked_for_longest_ago():
+def test_the_cache_drops_the_least_recently_used_image():
     cache, made = Cache(capacity_bytes=2 * 3 * SIDE**2), []
 
     def get(key: str) -> None:
@@ -158,20 +158,20 @@ def test_the_cache_forgets_what_was_asked_for_longest_ago():
     assert made == ["a", "b", "c", "b"]
 
 
-def test_procedural_videos_for_training_and_held_out_ones_share_no_frame():
+def test_training_and_held_out_procedural_videos_share_no_frame():
     assert not set(TRAINING_VIDEOS) & set(HELD_OUT_VIDEOS)
     pictures = {ProceduralVideo(n, SIDE).frame(0).tobytes() for n in [*TRAINING_VIDEOS[:10], *HELD_OUT_VIDEOS[:10]]}
     assert len(pictures) == 20
 
 
-def test_procedural_videos_move_a_little_from_frame_to_frame():
+def test_procedural_videos_change_gradually():
     for number in TRAINING_VIDEOS[:4]:
         video = ProceduralVideo(number, 256)
         first, second, last = (video.frame(i).astype(int) for i in (0, 1, len(video) - 1))
         assert 0 < np.abs(second - first).mean() < 0.8 * np.abs(last - first).mean()
 
 
-def test_procedural_pictures_have_the_spectrum_of_natural_ones():
+def test_procedural_images_have_the_spectrum_of_natural_images():
     pictures = np.stack([ProceduralVideo(n, 256).frame(0).mean(axis=2) for n in TRAINING_VIDEOS[:8]])
     spectrum = np.abs(np.fft.fft2(pictures - pictures.mean(axis=(1, 2), keepdims=True))).mean(axis=0)
     radius = np.hypot(*np.meshgrid(*[np.fft.fftfreq(256, 1 / 256)] * 2))
@@ -181,6 +181,6 @@ def test_procedural_pictures_have_the_spectrum_of_natural_ones():
     assert -2 < slope < -0.8  # of natural images it is about -1
 
 
-def test_a_procedural_picture_is_the_same_in_any_size():
+def test_a_procedural_image_is_the_same_at_any_size():
     small, large = (ProceduralVideo(3, side).frame(5).astype(float) for side in (256, 512))
     assert np.abs(large.reshape(256, 2, 256, 2, 3).mean(axis=(1, 3)) - small).mean() < 6

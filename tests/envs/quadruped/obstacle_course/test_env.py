@@ -21,7 +21,7 @@ STRAIGHT = {"start_y_m": 0, "start_yaw_rad": 0, "wall_jitter_m": 0}
 
 @pytest.fixture
 def course():
-    """Makes the environment with some options, and closes it at the end."""
+    """Makes environments with options, and closes them at the end."""
     made: list[gymnasium.Env] = []
 
     def make(**options: Any) -> Any:
@@ -45,7 +45,7 @@ def mirrored_action(action: np.ndarray) -> np.ndarray:
 
 
 def follow(env: Any, actions: Any, seed: int = 0) -> tuple[list[dict], np.ndarray, np.ndarray]:
-    """Observations, states and rewards of an episode, until it ends or the actions do."""
+    """Observations, states and rewards of an episode."""
     observation, _ = env.reset(seed=seed)
     observations, states, rewards = [observation], [env.unwrapped.privileged_state()], []
     for action in actions:
@@ -58,13 +58,13 @@ def follow(env: Any, actions: Any, seed: int = 0) -> tuple[list[dict], np.ndarra
     return observations, np.array(states), np.array(rewards)
 
 
-def share_of_other_pixels(image: np.ndarray, other: np.ndarray) -> float:
-    """How many pixels differ by more than rounding."""
+def share_of_different_pixels(image: np.ndarray, other: np.ndarray) -> float:
+    """The share of pixels that differ by more than rounding."""
     return np.mean(np.abs(image.astype(int) - other).max(axis=-1) > 2)
 
 
-def run_blind(env: Any, act: Any = lambda _: STILL, seed: int = 0) -> tuple[float, int, str | None]:
-    """Return, steps and why it ended, of `act(env)`."""
+def run_without_images(env: Any, act: Any = lambda _: STILL, seed: int = 0) -> tuple[float, int, str | None]:
+    """Return, number of steps and reason of termination of the policy `act(env)`."""
     env.reset(seed=seed)
     env.unwrapped.set_rendering(False)
     total, steps = 0.0, 0
@@ -76,7 +76,7 @@ def run_blind(env: Any, act: Any = lambda _: STILL, seed: int = 0) -> tuple[floa
 
 
 def towards_the_gaps(env: Any) -> np.ndarray:
-    """Steer by what only the simulator knows."""
+    """Steer towards the next gap, which only the simulator knows."""
     x, y = env.privileged_state()[:2]
     w, z = env.privileged_state()[[3, 6]]
     wall = next(wall for wall in env.course.walls if wall.x_m > x - 0.2)
@@ -88,14 +88,14 @@ def towards_the_gaps(env: Any) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore:.*infinity. This is probably too")  # rates have no bounds
-def test_it_passes_gymnasium_s_checker():
+def test_the_environment_passes_the_checker_of_gymnasium():
     env = gymnasium.make(ID, render_mode="rgb_array", disable_env_checker=True).unwrapped
     check_env(env)
     env.close()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("stable_baselines3") is None, reason="stable-baselines3 is not installed")
-def test_it_passes_the_checker_of_stable_baselines(course):
+def test_the_environment_passes_the_checker_of_stable_baselines3(course):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns that small images do not fit its own networks
         from stable_baselines3.common.env_checker import check_env as check
@@ -111,7 +111,7 @@ def test_observations_are_an_image_of_any_size_and_nineteen_sensors(course):
     assert env.observation_space.contains(observation)
 
 
-def test_without_actions_it_goes_straight_on_at_a_metre_a_second(course):
+def test_zero_actions_walk_straight_at_one_metre_per_second(course):
     env = course(walls=0, start_y_m=0, start_yaw_rad=0)
     _, states, rewards = follow(env, [STILL] * 200)
     assert len(rewards) == 200
@@ -119,16 +119,16 @@ def test_without_actions_it_goes_straight_on_at_a_metre_a_second(course):
     assert 3.2 < rewards.sum() < 4.2
 
 
-def test_without_actions_the_first_wall_ends_it(course):
-    total, steps, ended = run_blind(course(gap_m=(0.5, 0.6), wall_friction=1.0, **STRAIGHT))
+def test_with_zero_actions_the_episode_ends_at_the_first_wall(course):
+    total, steps, ended = run_without_images(course(gap_m=(0.5, 0.6), wall_friction=1.0, **STRAIGHT))
     assert 1.2 < total < 2.0
     assert steps < 250
     assert ended == "stalled"
 
 
-def test_who_knows_where_the_gaps_are_walks_through_them(course):
+def test_a_policy_that_knows_the_gaps_walks_through_them(course):
     env = course()
-    totals = [run_blind(env, towards_the_gaps, seed)[0] for seed in range(5)]
+    totals = [run_without_images(env, towards_the_gaps, seed)[0] for seed in range(5)]
     assert min(totals) > 7
 
 
@@ -141,48 +141,48 @@ def test_positive_steering_turns_to_the_left(course, steering):
     assert 0.5 < steering * 2 * math.atan2(states[-1, 6], states[-1, 3]) < 2
 
 
-def test_the_reward_of_a_step_is_how_far_it_came_and_never_more_than_the_cap(course):
+def test_the_reward_is_the_forward_distance_up_to_the_cap(course):
     _, states, rewards = follow(course(v_cap=0.015), [STILL] * 60)
     np.testing.assert_allclose(rewards, np.clip(np.diff(states[:, 0]), -0.015, 0.015), atol=1e-5)
     assert (rewards == 0.015).any()
     assert (rewards < 0.015).any()
 
 
-def test_an_episode_has_five_hundred_steps_at_most(course):
-    assert run_blind(course(walls=0, **STRAIGHT))[1:] == (500, None)
+def test_an_episode_has_at_most_500_steps(course):
+    assert run_without_images(course(walls=0, **STRAIGHT))[1:] == (500, None)
 
 
-def test_leaving_the_platform_ends_it(course):
+def test_leaving_the_platform_terminates(course):
     env = course(walls=0, gap_m=(0.5, 0.6), width_m=1.0, start_y_m=0, start_yaw_rad=3)
-    assert run_blind(env)[2] == "off the platform"
+    assert run_without_images(env)[2] == "off the platform"
 
 
-def test_falling_ends_it(course):
+def test_falling_terminates(course):
     action = STILL.copy()
     action[5::3] = np.tile([1, -1], 2)  # every foot inwards
     action[:4] = 1
-    assert run_blind(course(walls=0), lambda _: action)[2] == "fallen"
+    assert run_without_images(course(walls=0), lambda _: action)[2] == "fallen"
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_mirrored_course_and_actions_give_the_mirrored_episode(course, seed):
+def test_mirrored_course_and_actions_give_the_mirrored_episode(course, seed):
     ours, theirs = course(), course()
     actions = random_actions(150, seed)
-    seen, info = ours.reset(seed=seed)
-    seen_there, mirror_info = theirs.reset(seed=seed, options={"mirrored": True})
+    here, info = ours.reset(seed=seed)
+    there, mirror_info = theirs.reset(seed=seed, options={"mirrored": True})
     assert mirror_info["course"] == info["course"].mirrored() != info["course"]
     for action in actions:
-        assert share_of_other_pixels(seen["image"], seen_there["image"][:, ::-1]) < 0.005
-        seen, reward, terminated, *_ = ours.step(action)
-        seen_there, reward_there, *_ = theirs.step(mirrored_action(action))
-        here, there = (env.unwrapped._state.position_m for env in (ours, theirs))
-        np.testing.assert_allclose(here, there * [1, -1, 1], rtol=0, atol=1e-10)
+        assert share_of_different_pixels(here["image"], there["image"][:, ::-1]) < 0.005
+        here, reward, terminated, *_ = ours.step(action)
+        there, reward_there, *_ = theirs.step(mirrored_action(action))
+        position, mirrored = (env.unwrapped._state.position_m for env in (ours, theirs))
+        np.testing.assert_allclose(position, mirrored * [1, -1, 1], rtol=0, atol=1e-10)
         assert reward == pytest.approx(reward_there, abs=1e-10)
         if terminated:
             break
 
 
-def test_the_same_seed_gives_the_same_episode_in_two_environments_and_after_others(course):
+def test_equal_seeds_give_equal_episodes_in_any_environment(course):
     first, second = course(), course()
     actions = random_actions(60)
     expected = follow(first, actions, seed=5)
@@ -196,7 +196,7 @@ def test_the_same_seed_gives_the_same_episode_in_two_environments_and_after_othe
             np.testing.assert_array_equal(ours["sensors"], theirs["sensors"])
 
 
-def test_two_environments_with_images_of_two_sizes_do_not_disturb_each_other(course):
+def test_environments_with_different_image_sizes_do_not_affect_each_other(course):
     actions = random_actions(4)
     alone = follow(course(size=(40, 24)), actions, seed=1)[0]
     small, large = course(size=(40, 24), render_mode="rgb_array"), course(size=(64, 64), walls=2)
@@ -210,7 +210,7 @@ def test_two_environments_with_images_of_two_sizes_do_not_disturb_each_other(cou
     assert (small.step(STILL)[0]["image"] != 0).any()
 
 
-def test_an_image_is_drawn_only_when_someone_looks(course, monkeypatch):
+def test_images_are_rendered_only_if_rendering_is_enabled(course, monkeypatch):
     drawn = []
     draw = Camera.render
     monkeypatch.setattr(Camera, "render", lambda camera, data: drawn.append(1) or draw(camera, data))
@@ -230,17 +230,17 @@ def test_an_image_is_drawn_only_when_someone_looks(course, monkeypatch):
     assert len(drawn) == 3
 
 
-def test_looking_does_not_change_where_the_robot_goes(course):
+def test_rendering_does_not_change_the_motion(course):
     env = course()
-    looked = follow(env, random_actions(40))[1]
+    rendered = follow(env, random_actions(40))[1]
     env.reset(seed=0)
     env.unwrapped.set_rendering(False)
     for action in random_actions(40):
         env.step(action)
-    np.testing.assert_array_equal(env.unwrapped.privileged_state(), looked[-1])
+    np.testing.assert_array_equal(env.unwrapped.privileged_state(), rendered[-1])
 
 
-def test_segmentation_tells_apart_what_has_other_colours(course):
+def test_segments_have_different_colours(course):
     env = course(**STRAIGHT)
     image = env.reset(seed=3)[0]["image"].astype(int)
     segments = env.unwrapped.segmentation()
@@ -250,7 +250,7 @@ def test_segmentation_tells_apart_what_has_other_colours(course):
         assert np.abs(one - other).max() > 60
 
 
-def test_the_picture_shows_the_orange_legs_in_the_middle(course):
+def test_the_rendered_scene_shows_the_orange_legs_in_the_middle(course):
     env = course(render_mode="rgb_array")
     env.reset(seed=0)
     picture = env.render().astype(int)
@@ -260,7 +260,7 @@ def test_the_picture_shows_the_orange_legs_in_the_middle(course):
     assert (np.abs(orange.mean(axis=0) - [300, 300]) < 100).all()
 
 
-def test_courses_are_drawn_within_their_options():
+def test_drawn_courses_respect_their_options():
     options = CourseOptions(walls=4, gap_m=(0.5, 0.7), spacing_m=2, wall_jitter_m=0.1, width_m=2)
     courses = [options.draw(np.random.default_rng(seed)) for seed in range(50)]
     walls = [wall for course in courses for wall in course.walls]
@@ -271,14 +271,14 @@ def test_courses_are_drawn_within_their_options():
         assert abs(box.centre_m[1]) + box.size_m[1] / 2 == pytest.approx(1)
 
 
-def test_there_are_walls_and_a_platform_beyond_what_can_be_walked():
+def test_a_course_is_longer_than_a_robot_walks():
     drawn = CourseOptions().draw(np.random.default_rng(0))
     assert drawn.walls[-1].x_m > 12.5
     assert drawn.end_x_m >= 17
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"gap_m": (1.2, 3.0)}, r"gap_m must be less than width_m, 3, not \(1.2, 3.0\)"),
         ({"gap_m": (1.4, 1.2)}, "gap_m must be at least 1.4, not 1.2"),
@@ -296,22 +296,27 @@ def test_there_are_walls_and_a_platform_beyond_what_can_be_walked():
         ({"v_cap": 0}, "v_cap must be at least 1e-06, not 0"),
     ],
 )
-def test_an_impossible_option_is_refused(options, said):
-    with pytest.raises(ValueError, match=said):
+def test_an_invalid_option_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
         make_env(ID, **options)
 
 
 @pytest.mark.parametrize("options", [{"walls": 2.5}, {"width_m": "3"}, {"v_cap": None}])
-def test_an_option_that_is_no_number_is_refused(options):
+def test_an_option_that_is_not_a_number_is_refused(options):
     with pytest.raises(TypeError, match=f"{next(iter(options))} must be a"):
         make_env(ID, **options)
 
 
-def test_an_action_that_is_not_finite_is_refused(course):
+def test_an_action_with_nan_is_refused(course):
     env = course()
     env.reset(seed=0)
     with pytest.raises(ValueError, match="action must be finite"):
         env.step(np.full(17, np.nan))
+
+
+def test_unknown_options_are_refused_with_the_list_of_options():
+    with pytest.raises(TypeError, match=r"has no option wals; it has size, .*residuals, .*walls, gap_m"):
+        make_env(ID, wals=3)
 
 
 def test_an_action_of_another_length_is_refused(course):
