@@ -1,7 +1,7 @@
-"""What several tests share: array libraries and kernels as parameters, and Hypothesis without a clock."""
+"""Fixtures shared by the tests: array libraries and kernels as parameters; Hypothesis without deadlines."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from iap.attention import KERNELS as REGISTERED
 from iap.attention import Kernel, ReLU, Scaled, Softmax
 
-# Nothing is timed in a test, and a build should not fail today on an example that it did not try yesterday.
+# No test is timed, and the same examples are tried in every run.
 settings.register_profile("iap", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile("iap")
 
 
 @dataclass(frozen=True)
 class Library:
-    """An array library, and how to get into and out of it.
+    """An array library, with conversions from and to NumPy.
 
     Attributes:
-        name: as it is imported.
-        array: a NumPy array as one of the library's, of the same dtype.
+        name: the name of its module.
+        array: converts a NumPy array to one of the library, of the same dtype.
     """
 
     name: str
@@ -33,30 +34,31 @@ class Library:
         return self.name
 
     def cases(self, any_case: SearchStrategy, *few: Any) -> SearchStrategy:
-        """Any case, or one of a few for JAX, which compiles every operation anew for every new shape."""
+        """Any case, or one of a few for JAX, which compiles every operation for every new shape."""
         return st.sampled_from(few) if self.name == "jax" else any_case
 
     def numpy(self, x: Any) -> np.ndarray:
-        """The library's array as NumPy's, of the same dtype."""
+        """An array of the library as a NumPy array of the same dtype."""
         return np.asarray(x.detach() if self.name == "torch" else x)
 
     def true(self, scaled: Scaled) -> np.ndarray:
-        """`values · exp(log_scale)` in float64, where it rarely overflows."""
+        """`values · exp(log_scale)` in float64, which rarely overflows."""
         values, log_scale = (self.numpy(part).astype(np.float64) for part in scaled)
         return values * np.exp(log_scale)
 
 
 LIBRARIES = ("numpy", "jax", "torch")
-KERNELS = [ReLU()] + [
-    Softmax(features, normalised=normalised)
-    for features in ("positive", "trigonometric", "hyperbolic", "favor++")
-    for normalised in (False, True)
+KERNELS = [
+    variant
+    for kernel in REGISTERED.values()
+    for variant in ([kernel] if isinstance(kernel, ReLU) else [kernel, replace(kernel, normalised=True)])
 ]
+TWO_KERNELS = [ReLU(), Softmax("favor++", normalised=True)]
 
 
 @pytest.fixture(scope="session")
 def open_library() -> Callable[[str], Library]:
-    """Name → library; PyTorch is an extra, so its tests are skipped where it is not installed."""
+    """Name → library. PyTorch is an extra: its tests are skipped if it is not installed."""
 
     def open_one(name: str) -> Library:
         if name == "numpy":
@@ -85,3 +87,22 @@ def _kernel_name(kernel: Kernel) -> str:
 def kernel(request) -> Kernel:
     """Each kernel and feature map in turn, softmax normalised or not."""
     return request.param
+
+
+def _pair_name(pair: tuple[str, Kernel]) -> str:
+    return f"{pair[0]}-{_kernel_name(pair[1])}"
+
+
+@pytest.fixture(
+    scope="session",
+    params=[("numpy", kernel) for kernel in KERNELS]
+    + [(name, kernel) for name in LIBRARIES[1:] for kernel in TWO_KERNELS],
+    ids=_pair_name,
+)
+def library_and_kernel(request, open_library) -> tuple[Library, Kernel]:
+    """Each kernel on NumPy, and two kernels on the other libraries.
+
+    One test, of the scores, runs each kernel on each library.
+    """
+    name, kernel = request.param
+    return open_library(name), kernel

@@ -1,4 +1,4 @@
-"""One body of mathematics for three libraries: the same numbers and gradients, and none is loaded that is not used."""
+"""The three libraries give the same numbers and gradients, and only the library in use is imported."""
 
 import subprocess
 import sys
@@ -41,8 +41,8 @@ QUERY, KEY = normal(12, 4, seed=1, scale=0.5), normal(12, 4, seed=2, scale=0.5)
 POOLING = np.random.default_rng(3).uniform(0.5, 1.5, 12).astype(np.float32)
 
 
-def see(kernel, image, query, key, pooling, normalise_rows=False, positions=None):
-    """From an image to scores, all the way."""
+def scores_of(kernel, image, query, key, pooling, normalise_rows=False, positions=None):
+    """The scores of the patches of an image."""
     tokens = extract(as_pixels(image), 2, 2)
     placed = place(
         tokens, grid_of(*image.shape[-3:-1], patch=2, stride=2), Positions() if positions is None else positions
@@ -52,15 +52,17 @@ def see(kernel, image, query, key, pooling, normalise_rows=False, positions=None
 
 
 def assert_close(found, expected, tolerance=1e-5):
-    """Relative to the largest number there is."""
+    """Equal to a tolerance relative to the largest expected number."""
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
-def test_jit_and_vmap_and_leading_axes_and_every_library_agree(kernel):
-    """One image at a time in NumPy is the reference for JAX's vmap under jit, and for batches everywhere."""
+def test_jit_vmap_and_batches_agree_in_every_library(kernel):
+    """The reference is one image at a time in NumPy; JAX runs under jit and vmap, and the others in batches."""
 
     def scores(image, query, key, pooling):
-        return [see(kernel, image, query, key, pooling, normalise_rows).true() for normalise_rows in (False, True)]
+        return [
+            scores_of(kernel, image, query, key, pooling, normalise_rows).true() for normalise_rows in (False, True)
+        ]
 
     weights = QUERY, KEY, POOLING
     one_by_one = zip(*(scores(image, *weights) for image in IMAGES), strict=True)
@@ -72,24 +74,25 @@ def test_jit_and_vmap_and_leading_axes_and_every_library_agree(kernel):
             assert_close(values, np.stack(expected))
 
 
-def test_jit_accepts_weights_that_are_constants_to_it():
-    """A trained policy's: JAX stages every operation inside jit, even those on arrays whose values are known."""
+def test_jit_accepts_weights_as_constants():
+    """As for a trained policy: under jit, even operations on known arrays have unknown results."""
     query, key, pooling = map(jax.numpy.asarray, (QUERY, KEY, POOLING))
-    found = jax.jit(lambda image: see(Softmax(), image, query, key, pooling).true())(IMAGES)
-    assert_close(found, see(Softmax(), IMAGES, QUERY, KEY, POOLING).true())
+    found = jax.jit(lambda image: scores_of(Softmax(), image, query, key, pooling).true())(IMAGES)
+    assert_close(found, scores_of(Softmax(), IMAGES, QUERY, KEY, POOLING).true())
     scores, uniforms = map(jax.numpy.asarray, (POOLING, POOLING / 2))
     best, drawn = jax.jit(lambda: (top(scores, 3), sample(scores, 3, uniforms, Softmax())))()
     np.testing.assert_array_equal(best, top(POOLING, 3))
     np.testing.assert_array_equal(drawn, sample(POOLING, 3, POOLING / 2, Softmax()))
 
 
-def test_jax_outside_jit_agrees_too(kernel):
+@pytest.mark.parametrize("kernel", [ReLU(), Softmax("favor++", normalised=True)], ids=["relu", "favor++"])
+def test_jax_agrees_outside_jit(kernel):
     arrays = map(jax.numpy.asarray, (IMAGES[0], QUERY, KEY, POOLING))
-    assert_close(see(kernel, *arrays).true(), see(kernel, IMAGES[0], QUERY, KEY, POOLING).true())
+    assert_close(scores_of(kernel, *arrays).true(), scores_of(kernel, IMAGES[0], QUERY, KEY, POOLING).true())
 
 
 def both_gradients(loss, inputs, compiled=lambda function: function):
-    """Of JAX and of PyTorch, by each of the inputs."""
+    """The gradients in JAX and PyTorch with respect to each input."""
     of_jax = compiled(jax.grad(loss))(tuple(map(jax.numpy.asarray, inputs)))
     tensors = [torch.tensor(x, requires_grad=True) for x in inputs]
     loss(tensors).backward()
@@ -97,12 +100,11 @@ def both_gradients(loss, inputs, compiled=lambda function: function):
 
 
 @pytest.mark.parametrize("normalise_rows", [False, True], ids=["as-is", "row-normalised"])
-def test_gradients_of_jax_and_pytorch_agree_with_each_other_and_with_differences(kernel, normalise_rows):
-
+def test_gradients_of_jax_and_pytorch_agree_with_each_other_and_with_finite_differences(kernel, normalise_rows):
     def loss(inputs):
-        """Depends on every score, differently."""
+        """A number that depends on every score in a different way."""
         image, query, key, pooling = inputs
-        scores = see(kernel, image, query, key, pooling, normalise_rows).true()
+        scores = scores_of(kernel, image, query, key, pooling, normalise_rows).true()
         return (scores * scores * pooling).sum()
 
     inputs = as_pixels(IMAGES[0]), QUERY, KEY, POOLING
@@ -123,13 +125,13 @@ def test_gradients_of_jax_and_pytorch_agree_with_each_other_and_with_differences
 
 @pytest.mark.parametrize("normalise_rows", [False, True], ids=["as-is", "row-normalised"])
 def test_gradients_are_finite_where_queries_and_keys_are_zero(kernel, normalise_rows):
-    """A black corner of the image without positions: ‖u‖ is 0 there, and 0/0 must not come back through `where`."""
+    """In a black corner of an image without positions ‖u‖ is 0, and `where` must not propagate the gradient of 0/0."""
     image = as_pixels(IMAGES[0], centre=0).copy()
     image[:4, :4] = 0
 
     def loss(inputs):
         image, query, key, weights = inputs
-        scores = see(kernel, image, query, key, None, normalise_rows, Positions("none"))
+        scores = scores_of(kernel, image, query, key, None, normalise_rows, Positions("none"))
         return (scores.true() * weights).sum()
 
     of_jax, of_torch = both_gradients(loss, (image, QUERY, KEY, POOLING))
@@ -139,8 +141,8 @@ def test_gradients_are_finite_where_queries_and_keys_are_zero(kernel, normalise_
         assert_close(theirs, ours, 1e-4)
 
 
-def test_a_query_of_weight_0_can_still_learn_to_be_heard(kernel):
-    """Scores are linear in P, so their gradient by P(i) is A(i, j)/L whatever P(i) is, 0 as well."""
+def test_the_gradient_of_a_pooling_weight_of_zero_is_not_zero(kernel):
+    """Scores are linear in P, so the derivative with respect to P(i) is A(i, j)/L for any P(i), including 0."""
     queries, keys = map(torch.tensor, (normal(12, 4), normal(12, 4, seed=1)))
     phi_q, phi_k = featurise(kernel, queries, keys)
     linear = phi_q.true() @ phi_k.true().T
@@ -156,7 +158,7 @@ def test_a_query_of_weight_0_can_still_learn_to_be_heard(kernel):
 
 @pytest.mark.parametrize(("rows", "width"), [(2, 3), (3, 2)], ids=["from-the-left", "from-the-right"])
 def test_gradients_of_mixing_agree(rows, width):
-    """Those of JAX taken under jit."""
+    """JAX runs under jit."""
 
     def loss(inputs):
         pooling, queries, keys, values = inputs
@@ -183,12 +185,12 @@ def test_selection_works_inside_jit_and_vmap():
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_pytorchs_own_vmap_and_grad_work_too():
+def test_vmap_and_grad_of_pytorch_work():
     images, query, key, pooling = map(torch.tensor, (IMAGES, QUERY, KEY, POOLING))
     kernel = Softmax()
-    mapped = torch.func.vmap(lambda image: see(kernel, image, query, key, pooling).true())(images)
-    assert_close(mapped.numpy(), see(kernel, IMAGES, QUERY, KEY, POOLING).true())
-    slopes = torch.func.grad(lambda weights: see(kernel, images, weights, key, pooling).true().sum())(query)
+    mapped = torch.func.vmap(lambda image: scores_of(kernel, image, query, key, pooling).true())(images)
+    assert_close(mapped.numpy(), scores_of(kernel, IMAGES, QUERY, KEY, POOLING).true())
+    slopes = torch.func.grad(lambda weights: scores_of(kernel, images, weights, key, pooling).true().sum())(query)
     assert bool(torch.isfinite(slopes).all())
 
 
@@ -210,7 +212,7 @@ print(*sorted({"jax", "jaxlib", "torch", "numba"} & set(sys.modules)), "after a 
 """
 
 
-def test_numpy_alone_loads_no_other_library():
+def test_numpy_arrays_import_no_other_library():
     done = subprocess.run([sys.executable, "-c", NUMPY_RUN], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["after import", "after a run"]
 
@@ -248,7 +250,7 @@ def test_arrays_of_two_libraries_cannot_be_mixed(name, other, open_library):
 
 @pytest.mark.parametrize("name", [name for name in MIXTURES if name not in ("sample", "gather", "mask")])
 def test_float32_and_float64_cannot_be_mixed(name):
-    """Where floats come out; indices are indices whatever they were made with."""
+    """Only functions that return floats are tested; indices do not depend on the dtype."""
     function, array, arguments = MIXTURES[name]
     with pytest.raises(TypeError, match="float64") as caught:
         function(array.astype(np.float64))
@@ -260,11 +262,11 @@ def test_a_scaled_array_is_its_values_times_exp_of_its_scale(library):
     np.testing.assert_allclose(library.numpy(scaled.true()), normal(3, 2) * np.exp([[0], [1], [-2]]), rtol=1e-6)
 
 
-def test_values_being_traced_cannot_be_looked_at_and_others_can(library):
-    seen = []
+def test_values_are_unknown_only_while_they_are_traced(library):
+    concrete = []
 
-    def look(x):
-        seen.append(is_concrete(x))
+    def record(x):
+        concrete.append(is_concrete(x))
         return x.sum()
 
     x = library.array(np.array([1, np.nan], np.float32))
@@ -273,8 +275,8 @@ def test_values_being_traced_cannot_be_looked_at_and_others_can(library):
         require_finite("x", x)
     transforms = {"jax": [jax.jit, jax.grad], "torch": [torch.func.grad]}.get(library.name, [])
     for transform in transforms:
-        transform(look)(x)
-    assert seen == [False] * len(transforms)
+        transform(record)(x)
+    assert concrete == [False] * len(transforms)
 
 
 @pytest.mark.parametrize(
@@ -288,14 +290,14 @@ def test_values_being_traced_cannot_be_looked_at_and_others_can(library):
         (None, TypeError, "n must be a whole number, not None"),
     ],
 )
-def test_counts_are_whole_numbers_in_range(value, error, message):
+def test_a_count_must_be_an_integer_in_range(value, error, message):
     with pytest.raises(error, match=message):
         require_count("n", value, most=3, why=" (why)")
     assert require_count("n", np.int64(3), most=3) == 3
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int32, np.uint8, np.bool_])
-def test_only_float32_and_float64_pass_for_floats(library, dtype):
+def test_only_float32_and_float64_are_accepted_as_floats(dtype):
     with pytest.raises(TypeError, match=f"x must be float32 .*{np.dtype(dtype).name}"):
-        require_floats("x", library.array(np.ones(3, dtype)))
-    assert require_floats("x", library.array(np.ones(3, np.float32)), rank=1) is not None
+        require_floats("x", np.ones(3, dtype))
+    assert require_floats("x", np.ones(3, np.float32), rank=1) is not None

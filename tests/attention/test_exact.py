@@ -1,4 +1,4 @@
-"""The oracle is right: against loops in float64, in blocks or whole, and in little memory."""
+"""The explicit attention matrix and its scores equal loops in float64, in blocks of any size and in little memory."""
 
 import tracemalloc
 
@@ -38,7 +38,7 @@ def matrix_by_hand(kernel, queries, keys, normalise_rows=False):
 
 @each_kernel
 @pytest.mark.parametrize("normalise_rows", [False, True], ids=["as-is", "row-normalised"])
-def test_the_matrix_and_the_scores_are_those_of_a_loop_over_entries(library, kernel, normalise_rows):
+def test_matrix_and_scores_equal_a_loop_over_entries(library, kernel, normalise_rows):
     shapes = st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 6))
 
     @given(library.cases(shapes, (12, 7, 4)), st.integers(0, 2**16))
@@ -60,7 +60,7 @@ def test_the_matrix_and_the_scores_are_those_of_a_loop_over_entries(library, ker
 
 @each_kernel
 @given(st.integers(1, 25), st.booleans(), st.booleans())
-def test_blocks_of_any_height_give_the_scores_of_the_whole(kernel, block, pooled, normalise_rows):
+def test_scores_do_not_depend_on_the_block_size(kernel, block, pooled, normalise_rows):
     queries, keys = normal(17, 4, scale=3), normal(13, 4, seed=1, scale=3)
     options = {"pooling": normal(17, seed=2) if pooled else None, "normalise_rows": normalise_rows}
     whole = exact_scores(kernel, queries, keys, block=17, **options)
@@ -70,7 +70,7 @@ def test_blocks_of_any_height_give_the_scores_of_the_whole(kernel, block, pooled
 
 
 @each_kernel
-def test_matrices_of_several_images_are_those_of_each(library, kernel):
+def test_a_batch_of_matrices_equals_single_matrices(library, kernel):
     queries, keys = normal(2, 3, 5, 4), normal(2, 3, 5, 4, seed=1)
     found = library.true(attention_matrix(kernel, library.array(queries), library.array(keys)))
     for index in np.ndindex(2, 3):
@@ -84,7 +84,7 @@ def test_rows_of_a_normalised_matrix_sum_to_one(kernel):
     np.testing.assert_allclose(rows.true().sum(axis=-1), 1, rtol=1e-5)
 
 
-def test_scores_that_overflow_float32_still_rank():
+def test_scores_that_overflow_float32_are_ranked():
     queries, keys = normal(20, 4, scale=100), normal(20, 4, seed=1, scale=100)
     exponents = queries.astype(np.float64) @ keys.astype(np.float64).T / 2
     logs = np.logaddexp.reduce(exponents, axis=0) - np.log(20)
@@ -97,7 +97,7 @@ def test_scores_that_overflow_float32_still_rank():
 
 @each_kernel
 def test_the_whole_matrix_is_never_in_memory(kernel):
-    """L = 8,000 would take 256 MB in float32; four arrays of a million entries, for a block and its exp, are 17 MB."""
+    """For L = 8,000 it would have 256 MB in float32; four arrays of a million entries, as for one block, have 17 MB."""
     patches = 8000
     queries, keys = normal(patches, 4), normal(patches, 4, seed=1)
     tracemalloc.start()
@@ -126,6 +126,6 @@ def test_the_whole_matrix_is_never_in_memory(kernel):
         ({"queries": np.ones((6, 4), np.int64)}, TypeError, "queries .* int64"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(arguments, error, message):
+def test_invalid_arguments_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         exact_scores(**{"kernel": Softmax(), "queries": normal(6, 4), "keys": normal(6, 4), **arguments})

@@ -1,4 +1,4 @@
-"""IAP-trans gives the same numbers whichever way the products are taken: those of the explicit P·A·V."""
+"""IAP-trans equals the explicit P·A·V in both orders of evaluation."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ def normal(*shape, seed=0, scale=1.0):
 
 
 def explicit_mix(pooling, queries, keys, values, normalise_rows=False, residual=False):
-    """P·A·V in float64 from the matrix itself; and the same product with no sign ever cancelling."""
+    """P·A·V in float64 from the explicit matrix, and the same product of absolute terms."""
     pooling, values = pooling.astype(np.float64), values.astype(np.float64)
     attention, sizes = queries @ np.swapaxes(keys, -1, -2), np.abs(queries) @ np.swapaxes(np.abs(keys), -1, -2)
     if normalise_rows:
         sums = attention.sum(axis=-1, keepdims=True)
-        dead = sums == 0
-        shares = np.where(dead, 0, 1 / np.where(dead, 1, sums))
-        condition = np.where(dead, 1, sizes.sum(axis=-1, keepdims=True) * np.abs(shares))
+        empty = sums == 0
+        shares = np.where(empty, 0, 1 / np.where(empty, 1, sums))
+        condition = np.where(empty, 1, sizes.sum(axis=-1, keepdims=True) * np.abs(shares))
         attention, sizes = attention * shares, sizes * np.abs(shares) * condition
     if residual:
         attention, sizes = attention + np.eye(attention.shape[-1]), sizes + np.eye(attention.shape[-1])
@@ -39,11 +39,12 @@ def explicit_mix(pooling, queries, keys, values, normalise_rows=False, residual=
 
 
 @pytest.mark.parametrize("normalise_rows", [False, True], ids=["as-is", "row-normalised"])
-def test_both_orders_of_the_products_equal_the_explicit_ones(library, kernel, normalise_rows):
-    """With the residual and without, to 1e-5 of the largest entry.
+def test_both_orders_of_the_products_equal_the_explicit_product(library_and_kernel, normalise_rows):
+    """With and without the residual, to 1e-5 of the largest entry.
 
-    As for scores, cases that cancel by more than a factor of 20 are left out: float32 cannot know them so well.
+    As for scores, cases in which cancellation loses more than a factor of 20 are skipped.
     """
+    library, kernel = library_and_kernel
 
     @given(library.cases(ANY_SHAPE, FROM_THE_LEFT, FROM_THE_RIGHT), st.integers(0, 2**16))
     def check(shape, seed):
@@ -73,8 +74,9 @@ def test_both_orders_of_the_products_equal_the_explicit_ones(library, kernel, no
 
 
 @pytest.mark.parametrize(("rows", "width"), [(5, 5), (5, 1)])
-def test_the_order_of_products_changes_above_l_equal_v_and_the_numbers_do_not(library, kernel, rows, width):
-    """As they are, both are multiplied from the right; padded with columns of zeros, from the left."""
+def test_the_result_does_not_depend_on_the_order_of_products(library_and_kernel, rows, width):
+    """These sizes are evaluated from the right; padded with columns of zeros, from the left."""
+    library, kernel = library_and_kernel
     queries, keys, values = normal(12, 4), normal(12, 4, seed=1), normal(12, width, seed=2)
     pooling = np.abs(normal(rows, 12, seed=3))
     features = featurise(kernel, library.array(queries), library.array(keys))
@@ -83,8 +85,9 @@ def test_the_order_of_products_changes_above_l_equal_v_and_the_numbers_do_not(li
     np.testing.assert_allclose(wide[:, :width], narrow, atol=1e-5 * np.abs(narrow).max())
 
 
-def test_row_normalised_mixing_of_equal_values_gives_them_back(library, kernel):
-    """Each row of attention is then a mean, and a mean of equal numbers is that number."""
+def test_row_normalised_mixing_of_equal_values_returns_them(library_and_kernel):
+    """Each row of attention is a weighted mean."""
+    library, kernel = library_and_kernel
     queries, keys = (np.abs(normal(12, 4, seed=seed)) for seed in (0, 1))
     pooling = np.eye(12, dtype=np.float32)[:2]
     values = np.full((12, 3), 7, np.float32)
@@ -93,7 +96,7 @@ def test_row_normalised_mixing_of_equal_values_gives_them_back(library, kernel):
     np.testing.assert_allclose(library.numpy(found), 7, rtol=1e-4)
 
 
-def test_row_normalised_mixing_survives_exponents_that_overflow(library):
+def test_row_normalised_mixing_is_finite_for_exponents_that_overflow(library):
     queries, keys = normal(12, 4, scale=300), normal(12, 4, seed=1, scale=300)
     features = featurise(Softmax(), library.array(queries), library.array(keys))
     for rows, width in ((2, 3), (3, 2)):
@@ -105,7 +108,7 @@ def test_row_normalised_mixing_survives_exponents_that_overflow(library):
         assert np.all(found != 0)
 
 
-def test_heads_mix_apart_and_are_set_side_by_side(library):
+def test_heads_are_mixed_separately_and_concatenated(library):
     tokens, weights = normal(2, 5, 6), normal(3, 3, 6, 3, seed=1, scale=0.4)
     pooling = normal(4, 5, seed=2)
     queries, keys, values = (project(library.array(tokens), library.array(w)) for w in weights)
@@ -122,7 +125,7 @@ def test_heads_mix_apart_and_are_set_side_by_side(library):
 
 
 @given(st.sampled_from([(), (2,)]), st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
-def test_merging_heads_keeps_rows_and_lines_up_columns(batch, heads, rows, width):
+def test_merged_heads_are_concatenated_along_columns(batch, heads, rows, width):
     x = normal(*batch, heads, rows, width)
     merged = merge_heads(x)
     assert merged.shape == (*batch, rows, heads * width)
@@ -153,29 +156,22 @@ def test_layer_norm_of_a_constant_row_is_zero(library):
         (normal(2, 5), normal(5), ValueError, r"values .* shape \(5,\)"),
         (normal(2, 5), np.ones((5, 3), np.uint8), TypeError, "values .*uint8"),
         (np.full((2, 5), np.inf, np.float32), normal(5, 3), ValueError, "pooling .* infinity"),
+        (normal(2, 5), np.ones((5, 3)), TypeError, "pooling float32, values float64"),
+        (normal(2, 5), [[1.0]] * 5, TypeError, "values .* list"),
     ],
 )
-def test_arrays_that_cannot_be_mixed_are_refused(library, pooling, values, error, message):
-    features = featurise(ReLU(), library.array(normal(5, 3)), library.array(normal(5, 3)))
+def test_arrays_of_wrong_shape_or_type_are_refused(pooling, values, error, message):
     with pytest.raises(error, match=message):
-        mix(library.array(pooling), *features, library.array(values))
+        mix(pooling, *featurise(ReLU(), normal(5, 3), normal(5, 3)), values)
 
 
-def test_values_of_another_precision_or_kind_are_refused():
-    features = featurise(ReLU(), normal(5, 3), normal(5, 3))
-    with pytest.raises(TypeError, match="pooling float32, values float64"):
-        mix(normal(2, 5), *features, np.ones((5, 3)))
-    with pytest.raises(TypeError, match=r"values .* list"):
-        mix(normal(2, 5), *features, [[1.0]] * 5)
-
-
-def test_heads_that_are_not_there_cannot_be_merged():
+def test_an_array_without_heads_cannot_be_merged():
     with pytest.raises(ValueError, match=r"x must be .* shape \(2, 3\)"):
         merge_heads(normal(2, 3))
 
 
-def test_a_scale_shared_by_all_is_the_same_as_one_folded_in(library):
-    """Scaled(v, s) stands for v·eˢ whichever way the number is split between the two."""
+def test_the_result_does_not_depend_on_how_features_are_split_into_value_and_scale(library):
+    """Scaled(v, s) and Scaled(v/4, s + log 4) are the same array."""
     values = normal(5, 3)
     features = featurise(ReLU(), library.array(np.abs(normal(5, 3))), library.array(np.abs(normal(5, 3, seed=1))))
     moved = [Scaled(phi.values / 4, phi.log_scale + float(np.log(4))) for phi in features]

@@ -19,7 +19,7 @@ def moments_by_definition(weights, centres, divisor):
 @given(patches=st.integers(2, 30), batch=st.sampled_from([(), (3,), (2, 1)]), seed=st.integers(0, 1000))
 def test_moments_equal_their_definition(patches, batch, seed):
     rng = np.random.default_rng(seed)
-    weights = rng.uniform(0, 2, (*batch, 4, patches)) * (rng.random((*batch, 4, patches)) < 0.5)  # noqa: PLR2004
+    weights = rng.uniform(0, 2, (*batch, 4, patches)) * (rng.random((*batch, 4, patches)) < 0.5)
     centres = rng.uniform(-1, 1, (patches, 2))
     moments = weighted_moments(weights, centres, 7.0)
     expected = [moments_by_definition(head, centres, 7.0) for head in weights.reshape(-1, patches)]

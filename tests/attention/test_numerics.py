@@ -1,4 +1,4 @@
-"""Whatever finite goes in, what comes out is finite, float32, and ranks as a reference in float64 logarithms does."""
+"""Results of finite inputs are finite and float32, and rank patches like a reference in float64 logarithms."""
 
 from contextlib import nullcontext
 from typing import NamedTuple
@@ -31,19 +31,19 @@ from iap.attention import (
     top,
 )
 
-ROUNDING = 1e-5  # of an exponent or an angle in float32, after all the sums that go into it
-REACH = 80  # what is this much smaller than the largest, in logarithms, may be 0 under their one scale
+ROUNDING = 1e-5  # relative error of an exponent or an angle in float32, after all sums
+REACH = 80  # scores whose log is this much below the largest may be 0 under the common scale
 
 
 class Logs(NamedTuple):
-    """Signed numbers too large or small for any float: sign·exp(log)."""
+    """Signed numbers outside the range of floats: sign·exp(log)."""
 
     log: np.ndarray
     sign: np.ndarray
 
 
 class Reference(NamedTuple):
-    """Scores up to a factor common to all; the log of what they would be if no sign cancelled; size of exponents."""
+    """Scores up to a common factor; the logs of the sums of their absolute terms; the largest exponent."""
 
     scores: Logs
     uncancelled: np.ndarray
@@ -51,14 +51,14 @@ class Reference(NamedTuple):
 
 
 def total(log, sign, axis):
-    """Their sum, which may be nothing at all."""
+    """The sum along an axis, which may be 0."""
     with np.errstate(divide="ignore"):
         log, sign = logsumexp(log, axis=axis, b=sign, return_sign=True, keepdims=True)
     return Logs(np.asarray(log), np.asarray(sign))
 
 
 def log_features(kernel, queries, keys):
-    """φ(q) and φ(k), and how large the numbers in their exponents and angles are."""
+    """φ(q), φ(k), and the largest magnitude of their exponents and angles."""
     u, v = queries.astype(np.float64), keys.astype(np.float64)
     if isinstance(kernel, ReLU):
         with np.errstate(divide="ignore"):
@@ -89,7 +89,7 @@ def log_features(kernel, queries, keys):
 
 
 def reference_scores(kernel, queries, keys, pooling=None, normalise_rows=False):
-    """P·A without overflow, underflow or float32."""
+    """P·A in float64 logarithms, without overflow or underflow."""
     q, k, largest = log_features(kernel, queries, keys)
     sizes = q.log
     if normalise_rows:
@@ -109,10 +109,10 @@ def reference_scores(kernel, queries, keys, pooling=None, normalise_rows=False):
 
 
 def compare(values, reference):
-    """Check values against the reference as far as float32 can know the scores, and say how far that was.
+    """Compare values with the reference to the precision of float32, and return which comparison was possible.
 
-    Exponents, and so logarithms, are off by up to `slack`; a sum with signs, by up to `slack` of what it would be
-    without. Where the best score is ahead of all others by more than that, it must be the best of the values too.
+    Exponents, and therefore logarithms, have an error of up to `slack`; a sum with signs, of up to `slack` times the
+    sum of its absolute terms. If the best score exceeds all others by more than that, it must be the best value.
     """
     (log, sign), uncancelled, largest = reference
     assert np.all(np.isfinite(values))
@@ -123,7 +123,7 @@ def compare(values, reference):
     slack = ROUNDING * largest + 1e-3
     cancels = bool(np.any(uncancelled[sign != 0] > log[sign != 0] + 1e-6))
     if cancels and slack > 0.05:
-        return "unknowable"
+        return "imprecise"
     blur = uncancelled + np.log(slack) if cancels else np.full_like(log, -np.inf)
     known = (sign != 0) & (log > blur)
     visible = known & (log > uncancelled.max() - REACH)
@@ -167,7 +167,7 @@ GRID, MODES = Grid(3, 4), st.sampled_from([Positions(), Positions("none")])
 
 
 def queries_and_keys(library, scene, scale, positions, seed):
-    """Of an image 0..255 taken as it is, with weights up to `scale` in size; as the library computes them."""
+    """Queries and keys of an unscaled image 0..255, with weights up to `scale`, computed by the library."""
     rng = np.random.default_rng(seed)
     image = scene(rng).astype(np.float32)
     tokens = place(extract(as_pixels(library.array(image)), 2, 2), GRID, positions)
@@ -176,7 +176,8 @@ def queries_and_keys(library, scene, scale, positions, seed):
 
 
 @pytest.mark.parametrize("normalise_rows", [False, True], ids=["as-is", "row-normalised"])
-def test_scores_of_unscaled_images_rank_as_the_reference_does(library, kernel, normalise_rows):
+def test_scores_of_unscaled_images_rank_like_the_reference(library_and_kernel, normalise_rows):
+    library, kernel = library_and_kernel
     outcomes = []
 
     @settings(max_examples=30)
@@ -194,7 +195,7 @@ def test_scores_of_unscaled_images_rank_as_the_reference_does(library, kernel, n
 
 
 @pytest.mark.parametrize("normalise_rows", [False, True], ids=["as-is", "row-normalised"])
-def test_exact_scores_of_unscaled_images_rank_as_logarithms_do(library, normalise_rows):
+def test_exact_scores_of_unscaled_images_rank_like_logarithms(library, normalise_rows):
     ranked = 0
 
     @given(SCENES, WEIGHTS, st.integers(0, 2**16))
@@ -218,30 +219,30 @@ def test_exact_scores_of_unscaled_images_rank_as_logarithms_do(library, normalis
     assert ranked >= 3
 
 
-def one_long_query(kept):
-    """Queries of which one outweighs all others by far, keys, and a P that keeps the `kept` shortest queries only."""
+def one_long_query(used):
+    """Queries of which one dominates all others, keys, and a P that uses the `used` shortest queries only."""
     rng = np.random.default_rng(0)
     queries, keys = (rng.normal(size=(12, 4)).astype(np.float32) * 10 for _ in "qk")
     order = np.argsort(np.linalg.norm(queries, axis=1))
     queries[order[-1]] *= 20
     pooling = np.zeros(12, np.float32)
-    pooling[order[:kept]] = 1
+    pooling[order[:used]] = 1
     return queries, keys, pooling
 
 
-@pytest.mark.parametrize("kept", [1, 11])
-def test_a_pooling_that_ignores_the_longest_queries_ranks_by_the_others(kernel, kept):
-    """P is learnt, and may be 0 where a query would outweigh all others."""
-    queries, keys, pooling = one_long_query(kept)
+@pytest.mark.parametrize("used", [1, 11])
+def test_a_pooling_that_ignores_the_longest_queries_ranks_by_the_others(kernel, used):
+    """P is learnt, and may be 0 for a query that would dominate all others."""
+    queries, keys, pooling = one_long_query(used)
     scores = rank_scores(*featurise(kernel, queries, keys), pooling=pooling)
     assert compare(scores.values, reference_scores(kernel, queries, keys, pooling)) != "all zero"
 
 
-@pytest.mark.parametrize("kept", [1, 11])
-def test_an_exact_pooling_that_ignores_the_longest_queries_ranks_by_the_others(kept):
-    queries, keys, pooling = one_long_query(kept)
-    heard = queries[pooling > 0].astype(np.float64)
-    logs = np.asarray(logsumexp(heard @ keys.T.astype(np.float64) / 2, axis=0))
+@pytest.mark.parametrize("used", [1, 11])
+def test_an_exact_pooling_that_ignores_the_longest_queries_ranks_by_the_others(used):
+    queries, keys, pooling = one_long_query(used)
+    weighted = queries[pooling > 0].astype(np.float64)
+    logs = np.asarray(logsumexp(weighted @ keys.T.astype(np.float64) / 2, axis=0))
     for block in (1, 12):
         scores = exact_scores(Softmax(), queries, keys, pooling=pooling, block=block)
         assert np.count_nonzero(scores.values) > 0
@@ -249,8 +250,9 @@ def test_an_exact_pooling_that_ignores_the_longest_queries_ranks_by_the_others(k
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
-def test_float32_stays_float32_and_float64_stays_float64(library, kernel, dtype):
-    """From the image to the scores and to the mixed values; bytes become float32."""
+def test_float32_stays_float32_and_float64_stays_float64(library_and_kernel, dtype):
+    """From the image to the scores and the mixed values; uint8 becomes float32."""
+    library, kernel = library_and_kernel
     precise = dtype == "float64"
     if library.name == "jax" and precise:
         import jax

@@ -34,8 +34,7 @@ def differentiable(request, open_library):
 @pytest.mark.parametrize("shape", ARRAYS)
 def test_top_k_selects_the_largest_values_with_ties_in_order_of_index(library, shape):
     rng = np.random.default_rng(0)
-    for scores in (rng.standard_normal(shape), rng.integers(0, 3, shape)):
-        scores = scores.astype(np.float32)
+    for scores in (rng.standard_normal(shape, np.float32), rng.integers(0, 3, shape).astype(np.float32)):
         order = np.argsort(-scores, axis=-1, kind="stable")
         for k in (1, 3, shape[-1]):
             values, indices = top_k_values(library.array(scores), k), top_k_indices(library.array(scores), k)
@@ -75,7 +74,7 @@ def test_a_convolution_is_the_product_of_patches_and_weights(size, stride, chann
     outputs = convolve(images, weights, stride)
     for i, image in enumerate(images):
         np.testing.assert_allclose(outputs[i].reshape(-1, filters), extract(image, size, stride) @ weights.T)
-    windows = images[0, stride : stride + size, :size] if stride + size <= 9 else None  # noqa: PLR2004
+    windows = images[0, stride : stride + size, :size] if stride + size <= 9 else None
     if windows is not None:
         np.testing.assert_allclose(outputs[0, 1, 0], weights @ windows.ravel())
 

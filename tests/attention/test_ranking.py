@@ -1,4 +1,4 @@
-"""Linear scores are those of the explicit matrix of the same features: only the order of the products differs."""
+"""Linear scores equal those of the explicit matrix of the same features: only the order of the products differs."""
 
 import itertools
 
@@ -17,20 +17,20 @@ FEW_SHAPES = ((), 12, 4, 15), ((2, 3), 5, 3, 15)
 
 
 def queries_and_keys(leading, patches, d, seed, spread=1.0):
-    """Queries and keys of one centre: the smaller the spread, the more alike they are."""
+    """Queries and keys around one centre: the smaller the spread, the more similar they are."""
     rng = np.random.default_rng(seed)
     centre = rng.normal(size=d)
     return ((centre + spread * rng.normal(size=(*leading, patches, d))).astype(np.float32) for _ in "qk")
 
 
 def explicit_scores(queries, keys, pooling=None, normalise_rows=False):
-    """(1/L)·P·A in float64, from the matrix A = φ(Q)φ(K)ᵀ itself; and the same sum with no sign ever cancelling."""
+    """(1/L)·P·A in float64 from the explicit matrix A = φ(Q)φ(K)ᵀ, and the same sum of absolute terms."""
     attention, sizes = queries @ np.swapaxes(keys, -1, -2), np.abs(queries) @ np.swapaxes(np.abs(keys), -1, -2)
     if normalise_rows:
         sums = attention.sum(axis=-1, keepdims=True)
-        dead = sums == 0
-        shares = np.where(dead, 0, 1 / np.where(dead, 1, sums))
-        condition = np.where(dead, 1, sizes.sum(axis=-1, keepdims=True) * np.abs(shares))
+        empty = sums == 0
+        shares = np.where(empty, 0, 1 / np.where(empty, 1, sums))
+        condition = np.where(empty, 1, sizes.sum(axis=-1, keepdims=True) * np.abs(shares))
         attention, sizes = attention * shares, sizes * np.abs(shares) * condition
     pooling = np.ones(attention.shape[-2]) if pooling is None else pooling.astype(np.float64)
     pool = np.einsum("...i,...ij->...j", pooling, attention) / attention.shape[-2]
@@ -48,11 +48,11 @@ def with_projections(kernel, m, seed=0):
 
 @pytest.mark.parametrize("normalise_rows", [False, True], ids=["as-is", "row-normalised"])
 def test_linear_scores_equal_those_of_the_explicit_matrix(library, kernel, normalise_rows):
-    """To 1e-5 of the largest score, with P or without, where float32 can know the scores that well at all.
+    """To 1e-5 of the largest score, with and without P: the one test of every kernel on every library.
 
-    Signed features and a signed P cancel: a row of trigonometric attention can sum to nearly 0, and dividing by that
-    sum magnifies rounding without bound. Cases in which cancellation eats more than a factor of 20 are left out;
-    drawing queries and keys around one centre keeps them rare.
+    Signed features and a signed P cancel: a row of trigonometric attention can sum to nearly 0, and division by that
+    sum amplifies rounding without bound. Cases in which cancellation loses more than a factor of 20 are skipped; they
+    are rare if queries and keys are drawn around one centre.
     """
 
     @given(library.cases(ANY_SHAPE, *FEW_SHAPES), st.integers(0, 2**16))
@@ -78,14 +78,16 @@ def test_linear_scores_equal_those_of_the_explicit_matrix(library, kernel, norma
     check()
 
 
-def test_values_alone_rank_since_all_patches_share_one_scale(library, kernel):
+def test_values_rank_patches_because_all_share_one_scale(library_and_kernel):
+    library, kernel = library_and_kernel
     queries, keys = queries_and_keys((2, 3), 5, 3, seed=5)
     scores = rank_scores(*featurise(kernel, library.array(queries), library.array(keys)))
     assert library.numpy(scores.log_scale).shape == (2, 3, 1)
     assert np.all(np.argsort(library.numpy(scores.values)) == np.argsort(library.true(scores)))
 
 
-def test_pooling_once_and_scoring_keys_later_is_the_same_ranking(library, kernel):
+def test_pooling_first_and_scoring_keys_later_gives_the_same_scores(library_and_kernel):
+    library, kernel = library_and_kernel
     queries, keys = queries_and_keys((2, 3), 5, 3, seed=5)
     phi_q, phi_k = featurise(kernel, library.array(queries), library.array(keys))
     later = score_keys(pool_queries(phi_q), phi_k)
@@ -103,13 +105,14 @@ def test_queries_of_one_image_can_score_the_keys_of_another(query_count, key_cou
         np.testing.assert_allclose(scores, expected, atol=1e-5 * expected.max())
 
 
-def test_row_normalised_scores_share_out_one_unit_of_attention(library, kernel):
-    queries, keys = map(np.abs, queries_and_keys((2, 3), 5, 3, seed=5, spread=0.2))  # so that no ReLU is dead
+def test_row_normalised_scores_sum_to_one(library_and_kernel):
+    library, kernel = library_and_kernel
+    queries, keys = map(np.abs, queries_and_keys((2, 3), 5, 3, seed=5, spread=0.2))  # so that no ReLU row is 0
     scores = rank_scores(*featurise(kernel, library.array(queries), library.array(keys)), normalise_rows=True)
     np.testing.assert_allclose(library.true(scores).sum(axis=-1), 1, rtol=1e-4)
 
 
-def test_a_query_that_attends_to_nothing_has_no_say(library):
+def test_a_query_without_attention_does_not_contribute(library):
     queries = np.array([[-1, -1], [1, 0]], np.float32)  # the first is all zero after the ReLU
     keys = np.array([[2, 5], [6, 5]], np.float32)
     phi = featurise(ReLU(), library.array(queries), library.array(keys))
@@ -119,8 +122,9 @@ def test_a_query_that_attends_to_nothing_has_no_say(library):
     np.testing.assert_array_equal(library.true(rank_scores(*nothing, normalise_rows=True)), 0)
 
 
-def test_heads_are_scored_apart_and_added(library, kernel):
-    """Several heads are the ranking of the summed matrices, whatever scale each head's scores happen to have."""
+def test_scores_of_heads_add_up(library_and_kernel):
+    """The sum over heads equals the scores of the summed matrices, for any scale of each head's scores."""
+    library, kernel = library_and_kernel
     rng = np.random.default_rng(0)
     tokens = rng.normal(size=(2, 5, 6)).astype(np.float32)
     weights = (rng.normal(size=(2, 3, 6, 3)) * np.array([0.2, 0.5, 1])[:, None, None]).astype(np.float32)
@@ -149,22 +153,11 @@ def test_a_head_that_is_far_larger_does_not_overflow_the_sum():
         (np.ones((), np.float32), ValueError, r"pooling .* shape \(\)"),
         (np.full(12, np.nan, np.float32), ValueError, "pooling .* NaN"),
         (np.ones(12, np.int32), TypeError, "pooling .*int32"),
+        (np.ones(12), TypeError, "pooling float64"),
+        ([1.0] * 12, TypeError, "pooling .* list"),
     ],
 )
-def test_a_pooling_that_does_not_fit_the_queries_is_refused(library, pooling, error, message):
+def test_a_pooling_that_does_not_match_the_queries_is_refused(pooling, error, message):
     queries, keys = queries_and_keys((), 12, 4, seed=0)
-    phi = featurise(Softmax(), library.array(queries), library.array(keys))
     with pytest.raises(error, match=message):
-        rank_scores(*phi, pooling=library.array(pooling))
-
-
-def test_a_pooling_in_another_precision_is_refused():
-    queries, keys = queries_and_keys((), 12, 4, seed=0)
-    with pytest.raises(TypeError, match="pooling float64"):
-        rank_scores(*featurise(Softmax(), queries, keys), pooling=np.ones(12))
-
-
-def test_a_list_is_no_pooling():
-    queries, keys = queries_and_keys((), 2, 4, seed=0)
-    with pytest.raises(TypeError, match=r"pooling .* list"):
-        rank_scores(*featurise(Softmax(), queries, keys), pooling=[1.0, 1.0])
+        rank_scores(*featurise(Softmax(), queries, keys), pooling=pooling)

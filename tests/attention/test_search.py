@@ -1,3 +1,5 @@
+"""The databases of stored keys equal `rank_scores` or its estimates, and draw patches by their scores."""
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ def some_features(kernel, patches, *, seed=0, size=1.0, dtype: type[np.floating]
 
 
 def log_sum_exp_scores(queries, keys):
-    """log r of positive features in float64, where no common scale is needed."""
+    """log r of positive features in float64, without a common scale."""
     rows = np.log(queries.values.astype(np.float64)) + queries.log_scale
     pooled = np.logaddexp.reduce(rows, axis=0) - np.log(len(rows))
     return np.logaddexp.reduce(np.log(keys.values.astype(np.float64)) + keys.log_scale + pooled, axis=-1)
@@ -34,7 +36,7 @@ def log_sum_exp_scores(queries, keys):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("patches", [1, 6, 203, 5000])
-def test_exact_lookup_gives_the_scores_and_the_top_of_rank_scores(kernel, patches):
+def test_exact_lookup_equals_rank_scores_and_its_top(kernel, patches):
     queries, keys = some_features(kernel, patches)
     expected, pooled = rank_scores(queries, keys), pool_queries(queries)
     database = ExactLookup.build(keys)
@@ -49,26 +51,26 @@ def test_exact_lookup_gives_the_scores_and_the_top_of_rank_scores(kernel, patche
 
 
 @pytest.mark.parametrize("patches", [7, 37, 2051])
-def test_equal_keys_tie_and_the_first_ones_win(patches):
+def test_equal_keys_tie_and_are_ordered_by_index(patches):
     queries, keys = some_features(POSITIVE, patches)
     same = Scaled(keys.values, np.repeat(keys.log_scale[:1], patches, axis=0))
     assert ExactLookup.build(same).top(pool_queries(queries), 5).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 30.0, 1000.0])
-def test_exact_lookup_ranks_at_any_scale_of_the_features(size):
+def test_exact_lookup_ranks_features_of_any_scale(size):
     queries, keys = some_features(POSITIVE, 400, size=size, dtype=np.float64)
     truth = log_sum_exp_scores(queries, keys)
     scores = ExactLookup.build(keys).scores(pool_queries(queries))
     assert np.isfinite(scores.values).all()
     best = np.argmax(truth)
     assert np.argmax(scores.values) == best
-    seen = truth > truth[best] - 60  # what is e⁸⁷ times smaller than the largest may vanish
-    logs = np.log(scores.values[seen]) + scores.log_scale.astype(np.float64)
-    np.testing.assert_allclose(logs, truth[seen], rtol=1e-6, atol=1e-4)
+    visible = truth > truth[best] - 60  # scores e⁸⁷ times smaller than the largest may underflow
+    logs = np.log(scores.values[visible]) + scores.log_scale.astype(np.float64)
+    np.testing.assert_allclose(logs, truth[visible], rtol=1e-6, atol=1e-4)
 
 
-def test_a_feature_that_no_key_has_does_not_drown_the_others():
+def test_a_feature_that_is_zero_for_all_keys_does_not_affect_the_scale():
     keys = Scaled(np.array([[0, 1e-30], [0, 2e-30]], np.float32), np.zeros((1, 1), np.float32))
     pooled = Scaled(np.array([[1e30, 1e-30]], np.float32), np.zeros((1, 1), np.float32))
     scores = ExactLookup.build(keys).scores(pooled)
@@ -76,7 +78,7 @@ def test_a_feature_that_no_key_has_does_not_drown_the_others():
     np.testing.assert_allclose(scores.log_scale, np.log(2e-30) + np.log(1e-30), rtol=1e-6)
 
 
-def test_pooled_queries_of_zero_score_every_key_zero():
+def test_pooled_queries_of_zero_give_every_key_the_score_zero():
     _, keys = some_features(ReLU(), 9)
     nothing = Scaled(np.zeros((1, 4), np.float32), np.zeros((1, 1), np.float32))
     assert ExactLookup.build(keys).scores(nothing).true().tolist() == [0] * 9
@@ -97,7 +99,7 @@ def test_packed_distances_equal_the_plain_product_of_signs(bits):
 
 
 @pytest.mark.parametrize("top_k", [1, 10, 300])
-def test_hash_lookup_takes_the_nearest_and_of_equals_the_first(top_k):
+def test_hash_lookup_selects_the_nearest_keys_with_ties_ordered_by_index(top_k):
     queries, keys = some_features(TRIGONOMETRIC, 300)
     pooled = pool_queries(queries)
     database = HashLookup.build(keys, TRIGONOMETRIC, 20)  # so few bits that many keys tie
@@ -108,11 +110,11 @@ def test_hash_lookup_takes_the_nearest_and_of_equals_the_first(top_k):
     assert database.top(pooled, top_k).tolist() == top(-distances.astype(np.float32), top_k).tolist()
 
 
-def test_hash_ranking_converges_to_the_exact_one_as_bits_grow():
+def test_hash_ranking_converges_to_the_exact_ranking_with_more_bits():
     overlaps, errors = np.zeros((2, 3))
     for seed in range(10):
         queries, keys = np.random.default_rng(seed).standard_normal((2, 300, 4), dtype=np.float32)
-        query_features, key_features = featurise(TRIGONOMETRIC, queries + 1, keys)  # leaning, so that scores differ
+        query_features, key_features = featurise(TRIGONOMETRIC, queries + 1, keys)  # with a mean, so that scores differ
         exact, pooled = rank_scores(query_features, key_features), pool_queries(query_features)
         best = top(exact.values, 10)
         for i, bits in enumerate((32, 1024, 16_384)):
@@ -126,7 +128,7 @@ def test_hash_ranking_converges_to_the_exact_one_as_bits_grow():
     assert errors[2] < errors[1] / 3
 
 
-def test_hashing_only_sees_directions_however_large_the_features():
+def test_hashing_depends_on_directions_only():
     queries, keys = some_features(TRIGONOMETRIC, 50)
     pooled = pool_queries(queries)
     plain = HashLookup.build(keys, TRIGONOMETRIC, 100)
@@ -139,7 +141,7 @@ def test_hashing_only_sees_directions_however_large_the_features():
     np.testing.assert_allclose(shift, np.log(1e-30), atol=1e-3)
 
 
-def test_the_seed_of_the_directions_decides_the_hash():
+def test_the_hash_depends_on_the_seed_of_the_directions():
     queries, keys = some_features(TRIGONOMETRIC, 40)
     pooled = pool_queries(queries)
     first, again, other = (HashLookup.build(keys, TRIGONOMETRIC, 130, seed=seed) for seed in (3, 3, 4))
@@ -149,7 +151,7 @@ def test_the_seed_of_the_directions_decides_the_hash():
 
 @pytest.mark.parametrize("patches", [1, 2, 3, 7, 64, 100])
 @pytest.mark.parametrize("kernel", SAMPLABLE)
-def test_every_node_of_the_tree_holds_the_sum_of_its_leaves(patches, kernel):
+def test_every_node_of_the_tree_is_the_sum_of_its_leaves(patches, kernel):
     queries, keys = some_features(kernel, patches)
     tree = SamplingTree.build(keys, kernel)
     nodes = tree.nodes.astype(np.float64)
@@ -162,7 +164,7 @@ def test_every_node_of_the_tree_holds_the_sum_of_its_leaves(patches, kernel):
 
 @pytest.mark.parametrize("patches", [1, 2, 37, 64, 1000])
 @pytest.mark.parametrize("kernel", SAMPLABLE)
-def test_each_patch_takes_its_share_of_evenly_spread_numbers(patches, kernel):
+def test_evenly_spaced_numbers_draw_patches_in_proportion_to_their_scores(patches, kernel):
     queries, keys = some_features(kernel, patches)
     count = 20_000
     drawn = SamplingTree.build(keys, kernel).draw(pool_queries(queries), count, (np.arange(count) + 0.5) / count)
@@ -172,14 +174,14 @@ def test_each_patch_takes_its_share_of_evenly_spread_numbers(patches, kernel):
 
 
 def chi_square_p(drawn, scores):
-    """The probability of frequencies this far off, if patches are drawn by their scores."""
+    """The p-value of the observed frequencies if patches are drawn in proportion to their scores."""
     scores = scores.astype(np.float64)
     expected = len(drawn) * scores / scores.sum()
     assert expected.min() > 5
     return chisquare(np.bincount(drawn, minlength=len(scores)), expected).pvalue
 
 
-def test_drawn_frequencies_match_the_scores_and_those_of_the_papers_query_do_not():
+def test_frequencies_match_the_scores_and_with_the_printed_query_they_do_not():
     patches, count = 37, 20_000
     queries, keys = np.random.default_rng(2).standard_normal((2, patches, 4)).astype(np.float32) * np.float32(0.5)
     query_features, key_features = featurise(POSITIVE, queries, keys)
@@ -192,7 +194,7 @@ def test_drawn_frequencies_match_the_scores_and_those_of_the_papers_query_do_not
     assert chi_square_p(tree.draw(pool_queries(summed), count, uniforms), scores) < 1e-6
 
 
-def test_a_draw_repeats_and_depends_on_its_own_number_only():
+def test_a_draw_depends_on_its_own_number_only():
     queries, keys = some_features(POSITIVE, 500)
     pooled, tree = pool_queries(queries), SamplingTree.build(keys, POSITIVE)
     uniforms = np.random.default_rng(0).random(20)
@@ -212,7 +214,7 @@ def test_a_patch_of_score_zero_is_never_drawn():
     assert set(tree.draw(pool_queries(query_features), 5, uniforms).tolist()) == {4, 20}
 
 
-def test_a_walk_into_a_subtree_whose_scores_all_vanish_still_ends_at_a_patch():
+def test_a_walk_into_a_subtree_whose_scores_underflow_ends_at_a_patch():
     least = np.float32(1.4e-45)  # 0.4 of it rounds to 0, but 0.4 of the sum of two does not
     keys = Scaled(np.array([[0, least], [0, least], [0, 0], [1, 1]], np.float32), np.zeros((1, 1), np.float32))
     pooled = Scaled(np.array([[1, 0.4]], np.float32), np.zeros((1, 1), np.float32))
@@ -220,7 +222,7 @@ def test_a_walk_into_a_subtree_whose_scores_all_vanish_still_ends_at_a_patch():
 
 
 @pytest.mark.parametrize("size", [1e-3, 30.0, 1000.0])
-def test_drawing_follows_the_scores_at_any_scale_of_the_features(size):
+def test_draws_follow_the_scores_for_features_of_any_scale(size):
     queries, keys = some_features(POSITIVE, 100, size=size)
     count = 2000
     drawn = SamplingTree.build(keys, POSITIVE).draw(pool_queries(queries), count, (np.arange(count) + 0.5) / count)
@@ -253,59 +255,60 @@ def test_a_signed_kernel_cannot_be_sampled():
 
 
 def databases(patches=10):
-    """One of each, what asks it, and pooled queries that fit."""
+    """A query function and valid pooled queries for each database."""
     queries, keys = some_features(TRIGONOMETRIC, patches)
     pooled = pool_queries(queries)
     exact, hashed = ExactLookup.build(keys), HashLookup.build(keys, TRIGONOMETRIC, 8)
     positive_queries, positive_keys = some_features(Softmax(projections=30), patches)
     tree = SamplingTree.build(positive_keys, Softmax(projections=30))
     return {
-        "exact": (lambda asked, top_k=1: exact.top(asked, top_k), pooled),
-        "hash": (lambda asked, top_k=1: hashed.top(asked, top_k), pooled),
-        "tree": (lambda asked, top_k=1: tree.draw(asked, top_k, np.full(top_k, 0.5)), pool_queries(positive_queries)),
+        "exact": (lambda queries, top_k=1: exact.top(queries, top_k), pooled),
+        "hash": (lambda queries, top_k=1: hashed.top(queries, top_k), pooled),
+        "tree": (
+            lambda queries, top_k=1: tree.draw(queries, top_k, np.full(top_k, 0.5)),
+            pool_queries(positive_queries),
+        ),
     }
 
 
 @pytest.mark.parametrize("name", ["exact", "hash", "tree"])
-def test_pooled_queries_that_do_not_fit_are_refused(name):
-    ask, pooled = databases()[name]
-    assert len(ask(pooled)) == 1
+def test_invalid_pooled_queries_are_refused(name):
+    query, pooled = databases()[name]
+    assert len(query(pooled)) == 1
     with pytest.raises(ValueError, match=r"pooled must be of shape \(1, 30\), not \(1, 29\)"):
-        ask(Scaled(pooled.values[:, :29], pooled.log_scale[:, :29]))
+        query(Scaled(pooled.values[:, :29], pooled.log_scale[:, :29]))
     with pytest.raises(ValueError, match=r"pooled must be of shape \(1, 30\), not \(2, 30\)"):
-        ask(Scaled(np.repeat(pooled.values, 2, axis=0), pooled.log_scale))
+        query(Scaled(np.repeat(pooled.values, 2, axis=0), pooled.log_scale))
     with pytest.raises(ValueError, match="pooled must be finite"):
-        ask(Scaled(pooled.values * np.float32("nan"), pooled.log_scale))
+        query(Scaled(pooled.values * np.float32("nan"), pooled.log_scale))
     with pytest.raises(ValueError, match="pooled must be finite"):
-        ask(Scaled(pooled.values, pooled.log_scale + np.float32("inf")))
+        query(Scaled(pooled.values, pooled.log_scale + np.float32("inf")))
     with pytest.raises(TypeError, match="pooled must be float32"):
-        ask(Scaled(pooled.values.astype(np.int64), pooled.log_scale))
+        query(Scaled(pooled.values.astype(np.int64), pooled.log_scale))
     with pytest.raises(TypeError, match=r"pooled must be float32 .* NumPy arrays"):
-        ask(Scaled(jnp.asarray(pooled.values), pooled.log_scale))
+        query(Scaled(jnp.asarray(pooled.values), pooled.log_scale))
     with pytest.raises(ValueError, match=r"must be at least 1|must be between 1 and 10"):
-        ask(pooled, top_k=0)
+        query(pooled, top_k=0)
 
 
 @pytest.mark.parametrize("name", ["exact", "hash"])
-def test_more_patches_than_there_are_cannot_be_kept(name):
-    ask, pooled = databases()[name]
+def test_top_k_above_the_number_of_patches_is_refused(name):
+    query, pooled = databases()[name]
     with pytest.raises(ValueError, match="top_k must be between 1 and 10"):
-        ask(pooled, top_k=11)
+        query(pooled, top_k=11)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("hash", "pooled must not be 0"), ("tree", "no patch can be drawn")]
-)
-def test_pooled_queries_of_zero_have_neither_a_direction_nor_probabilities(name, message):
-    ask, pooled = databases()[name]
+@pytest.mark.parametrize(("name", "message"), [("hash", "pooled must not be 0"), ("tree", "no patch can be drawn")])
+def test_pooled_queries_of_zero_are_refused_where_they_have_no_meaning(name, message):
+    query, pooled = databases()[name]
     with pytest.raises(ValueError, match=message):
-        ask(Scaled(np.zeros_like(pooled.values), pooled.log_scale))
+        query(Scaled(np.zeros_like(pooled.values), pooled.log_scale))
 
 
-def test_negative_pooled_queries_cannot_be_drawn_by():
-    ask, pooled = databases()["tree"]
+def test_negative_pooled_queries_cannot_be_sampled():
+    query, pooled = databases()["tree"]
     with pytest.raises(ValueError, match="pooled must not be negative"):
-        ask(Scaled(-pooled.values, pooled.log_scale))
+        query(Scaled(-pooled.values, pooled.log_scale))
 
 
 @pytest.mark.parametrize(
@@ -318,13 +321,13 @@ def test_negative_pooled_queries_cannot_be_drawn_by():
         ([0.5, 0.5], TypeError, "uniforms must be a NumPy"),
     ],
 )
-def test_numbers_that_are_no_uniforms_are_refused(uniforms, error, message):
+def test_invalid_uniforms_are_refused(uniforms, error, message):
     queries, keys = some_features(POSITIVE, 10)
     with pytest.raises(error, match=message):
         SamplingTree.build(keys, POSITIVE).draw(pool_queries(queries), 2, uniforms)
 
 
-def test_bad_keys_and_bits_are_refused():
+def test_invalid_keys_and_bits_are_refused():
     _, keys = some_features(TRIGONOMETRIC, 10)
     with pytest.raises(ValueError, match="bits must be at least 1, not 0"):
         HashLookup.build(keys, TRIGONOMETRIC, 0)

@@ -1,4 +1,4 @@
-"""The best patches, ties and all, are the same in every library; drawn patches follow their scores."""
+"""Selected patches, including ties, are the same in every library; drawn patches are distributed by their scores."""
 
 import itertools
 
@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from iap.attention import ReLU, Softmax, gather, mask, sample, top
+from iap.attention import KERNELS, ReLU, Softmax, gather, mask, sample, soft_top_k, top
 from iap.attention.kernels.selection import select_top
 
-# few distinct numbers, so that ties abound; both zeros, and infinities
+# few different numbers, so that there are many ties; both zeros, and infinities
 LEVELS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-30, 1.0, 2.0, np.inf])
 SCORES = st.lists(LEVELS, min_size=1, max_size=30).map(lambda levels: np.array(levels, np.float32))
 FEW_SCORES = tuple(np.random.default_rng(seed).choice([-np.inf, -0.0, 0.0, 1.0, np.inf], 12) for seed in range(8))
 
 
 def best_by_hand(scores, top_k):
-    """Largest first; of equals, the lower index."""
+    """Largest first; among equal scores, the lower index first."""
     return sorted(range(len(scores)), key=lambda index: (-scores[index], index))[:top_k]
 
 
@@ -26,7 +26,7 @@ def uniforms_of(*shape, seed=0):
     return np.random.default_rng(seed).uniform(1e-6, 1, shape).astype(np.float32)
 
 
-def test_the_best_are_best_first_and_ties_go_to_the_lower_index(library):
+def test_the_largest_scores_come_first_and_ties_are_ordered_by_index(library):
     @given(library.cases(SCORES, *FEW_SCORES), st.data())
     def check(scores, data):
         scores = scores.astype(np.float32)
@@ -41,8 +41,8 @@ def test_the_best_are_best_first_and_ties_go_to_the_lower_index(library):
 
 
 @given(st.lists(LEVELS, min_size=1, max_size=90), st.booleans(), st.data())
-def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
-    """Few of a single image's scores are kept in order, many are partitioned, and those of a batch are sorted."""
+def test_insertion_partition_and_sort_select_the_same_patches(levels, reverse, data):
+    """For one image few patches are inserted into a sorted list and many are partitioned; batches are sorted."""
     scores = np.array(levels, np.float32)[:: -1 if reverse else 1]
     top_k = data.draw(st.integers(1, len(scores)))
     for selected in (top(scores, top_k), select_top(scores, top_k)):
@@ -53,7 +53,7 @@ def test_insertion_partition_and_sort_choose_alike(levels, reverse, data):
 @pytest.mark.parametrize("top_k", [1, 16, 32])
 @pytest.mark.parametrize("levels", [3, 40, 10_000])
 @pytest.mark.parametrize("count", [127, 1024, 5000])
-def test_of_an_image_with_many_patches_the_same_are_chosen(top_k, levels, count):
+def test_compiled_and_generic_selection_agree_on_many_patches(top_k, levels, count):
     scores = np.random.default_rng(0).integers(-levels, levels, count).astype(np.float32)
     for ordered in (scores, np.sort(scores), np.sort(scores)[::-1].copy()):
         np.testing.assert_array_equal(select_top(ordered, top_k), top(ordered[None], top_k)[0])
@@ -61,21 +61,65 @@ def test_of_an_image_with_many_patches_the_same_are_chosen(top_k, levels, count)
 
 @pytest.mark.parametrize("top_k", [1, 5, 40, 50])
 @pytest.mark.parametrize("place", [0, 30, 49])
-def test_a_score_that_is_no_number_is_found_wherever_it_is(top_k, place):
+def test_nan_is_refused_at_any_index(top_k, place):
     scores = np.linspace(1, 0, 50, dtype=np.float32)
     scores[place] = np.nan
-    for choose in (top, select_top):
+    for select in (top, select_top):
         with pytest.raises(ValueError, match="scores must not hold NaN"):
-            choose(scores, top_k)
+            select(scores, top_k)
 
 
-def test_many_scores_without_ties_are_sorted_the_same_in_every_library(library):
+def test_many_scores_are_sorted_the_same_way_in_every_library(library):
     scores = np.random.default_rng(0).normal(size=(2, 19_200)).astype(np.float32)
     np.testing.assert_array_equal(library.numpy(top(library.array(scores), 10)), np.argsort(-scores)[:, :10])
     np.testing.assert_array_equal(library.numpy(top(library.array(scores[0]), 10)), np.argsort(-scores[0])[:10])
 
 
-def test_the_first_draw_follows_the_scores_and_the_second_what_is_left(library):
+def test_soft_shares_range_from_zero_to_one_over_the_selected_scores(library):
+    scores = np.array([[5, 1, 3, 2, -4], [1, 1, 1, 1, 0], [0, 7, 7, 0, 6]], np.float32)
+    shares = library.numpy(soft_top_k(library.array(scores), 3))
+    assert shares.dtype == np.float32
+    np.testing.assert_allclose(shares, [[1, 0, 1 / 3, 0, 0], [0, 0, 0, 0, 0], [0, 1, 1, 0, 0]], atol=1e-6)
+
+
+@given(st.integers(1, 12), st.integers(0, 99))
+def test_soft_shares_are_continuous_and_select_the_top(top_k, seed):
+    scores = np.random.default_rng(seed).standard_normal(12)
+    shares = soft_top_k(scores, top_k)
+    assert set(np.flatnonzero(shares)) <= set(top(scores, top_k).tolist())
+    assert np.count_nonzero(shares) == top_k - 1
+    span = np.ptp(np.sort(scores)[-top_k:])
+    moved = soft_top_k(scores + 1e-9 * np.random.default_rng(seed + 1).standard_normal(12), top_k)
+    assert np.abs(moved - shares).max() <= 1e-7 / max(span, 1e-2) if top_k > 1 else not moved.any()
+
+
+@pytest.mark.parametrize("name", ["jax", "torch"])
+def test_the_gradient_of_soft_shares_equals_finite_differences(name, open_library):
+    library = open_library(name)
+    scores = np.array([5, 1, 3, 2.5, -4], np.float32)
+    weights = np.array([1, -2, 3, 5, 7], np.float32)
+
+    def loss(x):
+        return (soft_top_k(x, 3) * library.array(weights)).sum()
+
+    if name == "jax":
+        import jax
+
+        gradient = np.asarray(jax.grad(loss)(library.array(scores)))
+    else:
+        x = library.array(scores).requires_grad_()
+        loss(x).backward()
+        gradient = x.grad.numpy()
+    precise, step = scores.astype(np.float64), 1e-6
+    slopes = [
+        ((soft_top_k(precise + d, 3) - soft_top_k(precise - d, 3)) @ weights) / (2 * step) for d in step * np.eye(5)
+    ]
+    # the smallest selected score has share 0: it has a gradient as the divisor's end, not as a patch
+    np.testing.assert_allclose(gradient, slopes, atol=5 * 0.5 / 2.5)
+    np.testing.assert_allclose(np.delete(gradient, 3), np.delete(slopes, 3), atol=1e-4)
+
+
+def test_each_draw_is_in_proportion_to_the_remaining_scores(library):
     scores = np.array([0.5, 3, 0, 1, 1.5], np.float32)
     draws = 6000
     repeated = np.tile(scores, (draws, 1))
@@ -93,7 +137,7 @@ def test_the_first_draw_follows_the_scores_and_the_second_what_is_left(library):
 
 
 @given(st.lists(st.sampled_from([0.0, 1e-3, 1.0, 5.0]), min_size=1, max_size=20), st.integers(0, 99), st.data())
-def test_draws_never_repeat_and_zeros_come_last(levels, seed, data):
+def test_draws_are_different_and_zeros_come_last(levels, seed, data):
     scores = np.array(levels, np.float32)
     top_k = data.draw(st.integers(1, len(scores)))
     selected = sample(scores, top_k, uniforms_of(len(scores), seed=seed), Softmax())
@@ -103,7 +147,7 @@ def test_draws_never_repeat_and_zeros_come_last(levels, seed, data):
     assert drawn.sum() == min(top_k, np.count_nonzero(scores))
 
 
-def test_the_same_uniforms_draw_the_same_patches_in_every_library(library):
+def test_the_same_uniforms_give_the_same_sample_in_every_library(library):
     scores = np.random.default_rng(0).exponential(size=(3, 200)).astype(np.float32)
     scores[:, ::7] = 0
     uniforms = uniforms_of(3, 200)
@@ -114,7 +158,7 @@ def test_the_same_uniforms_draw_the_same_patches_in_every_library(library):
     assert np.any(reference != sample(scores, 200, uniforms_of(3, 200, seed=1), Softmax()))
 
 
-def test_uniforms_at_the_ends_of_their_range_do_no_harm(library):
+def test_uniforms_of_zero_and_one_are_accepted(library):
     scores = np.array([1, 2, 3, 0], np.float32)
     uniforms = np.array([0, 1, 0.5, 1], np.float32)
     selected = library.numpy(sample(library.array(scores), 4, library.array(uniforms), ReLU()))
@@ -122,22 +166,18 @@ def test_uniforms_at_the_ends_of_their_range_do_no_harm(library):
 
 
 @pytest.mark.parametrize("normalised", [False, True])
-def test_trigonometric_scores_are_no_probabilities_even_when_all_are_positive(library, normalised):
+def test_trigonometric_scores_cannot_be_sampled_even_if_all_are_positive(normalised):
     with pytest.raises(ValueError, match=r'kernel .*"trigonometric"'):
-        sample(
-            library.array(np.ones(5, np.float32)),
-            2,
-            library.array(uniforms_of(5)),
-            Softmax("trigonometric", normalised=normalised),
-        )
+        sample(np.ones(5, np.float32), 2, uniforms_of(5), Softmax("trigonometric", normalised=normalised))
 
 
-@pytest.mark.parametrize("kernel", [ReLU(), Softmax("positive"), Softmax("hyperbolic"), Softmax("favor++")])
-def test_scores_of_every_other_kernel_can_be_sampled(kernel):
-    assert len(sample(np.ones(5, np.float32), 2, uniforms_of(5), kernel)) == 2
+def test_scores_of_every_kernel_without_signs_can_be_sampled():
+    for kernel in KERNELS.values():
+        if not kernel.signed:
+            assert len(sample(np.ones(5, np.float32), 2, uniforms_of(5), kernel)) == 2
 
 
-def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
+def test_selected_rows_are_gathered_in_order_or_left_in_place(library):
     anything = st.tuples(st.sampled_from([(), (2,), (2, 3)]), st.integers(1, 9), st.integers(1, 4), st.integers(0, 99))
 
     @given(library.cases(anything, ((), 7, 3, 0), ((2, 3), 5, 2, 1)), st.booleans())
@@ -153,8 +193,8 @@ def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
         for index in np.ndindex(*batch):
             own = values if shared else values[index]
             np.testing.assert_array_equal(gathered[index], [own[i] for i in selected[index]])
-            kept = [own[i] if i in selected[index] else np.zeros(width) for i in range(patches)]
-            np.testing.assert_array_equal(masked[index], kept)
+            expected = [own[i] if i in selected[index] else np.zeros(width) for i in range(patches)]
+            np.testing.assert_array_equal(masked[index], expected)
 
     check()
 
@@ -173,9 +213,9 @@ def test_chosen_rows_are_gathered_in_their_order_or_kept_in_place(library):
         (np.ones((), np.float32), 1, ValueError, r"scores .* shape \(\)"),
     ],
 )
-def test_a_choice_that_cannot_be_made_is_refused(library, scores, top_k, error, message):
+def test_invalid_arguments_of_top_are_refused(scores, top_k, error, message):
     with pytest.raises(error, match=message):
-        top(library.array(scores), top_k)
+        top(scores, top_k)
 
 
 @pytest.mark.parametrize(
@@ -189,12 +229,12 @@ def test_a_choice_that_cannot_be_made_is_refused(library, scores, top_k, error, 
         (np.ones(3, np.int32), 1, uniforms_of(3), TypeError, "scores .*int32"),
     ],
 )
-def test_a_draw_that_cannot_be_made_is_refused(library, scores, top_k, uniforms, error, message):
+def test_invalid_arguments_of_sample_are_refused(scores, top_k, uniforms, error, message):
     with pytest.raises(error, match=message):
-        sample(library.array(scores), top_k, library.array(uniforms), ReLU())
+        sample(scores, top_k, uniforms, ReLU())
 
 
-def test_lists_are_neither_scores_nor_values():
+def test_lists_are_refused():
     with pytest.raises(TypeError, match=r"scores .* list"):
         top([1.0, 2.0], 1)
     with pytest.raises(TypeError, match=r"uniforms .* list"):
