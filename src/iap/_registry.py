@@ -44,13 +44,17 @@ class Registry(Mapping[str, T], Generic[T]):
         shown = getattr(entry, "__name__", entry)
         raise ValueError(f"{shown} is not a registered {self._what}; registered are {', '.join(self)}")
 
-    def __getitem__(self, name: str) -> T:
+    def entry(self, name: str) -> T | str:
+        """The entry as it is: the text "module:attribute" if it was not used yet."""
         self._load_entry_points()
         if name not in self._entries:
             near = difflib.get_close_matches(str(name), self._entries, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
             raise UnknownNameError(f"there is no {self._what} {name!r}{hint} There are: {', '.join(self._entries)}")
-        entry = self._entries[name]
+        return self._entries[name]
+
+    def __getitem__(self, name: str) -> T:
+        entry: Any = self.entry(name)
         if isinstance(entry, str):
             module, _, attribute = entry.partition(":")
             entry = self._entries[name] = getattr(importlib.import_module(module), attribute)

@@ -1,57 +1,102 @@
-"""The command `iap`."""
+"""The command `iap`: one file a command, one line here to register it.
 
+Installed packages add commands through the entry points of the group `iap.commands`: the name of an entry point is the
+command, and its value "module:Class" is a subclass of `iap.cli.console.Command`. Only the module of the command that is
+given is imported.
+"""
+
+import ast
+import importlib.util
 import sys
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import tyro
-from tyro.conf import subcommand
+from iap._extras import MissingExtraError, explain_missing
+from iap._registry import Registry
 
-from iap.cli.choices import Train
-from iap.cli.controls import Controls
-from iap.cli.measuring import Bench, Doctor, Fidelity
-from iap.cli.policies import Describe, Eval, Import, Watch, Zoo
-from iap.cli.runs import Plot, Probe, Sweep
-from iap.cli.terminal import check_writable, console_for
-from iap.cli.training import parse_train
+if TYPE_CHECKING:
+    from iap.cli.console import Command
 
-Command = (
-    Annotated[Train, subcommand("train")]
-    | Annotated[Eval, subcommand("eval")]
-    | Annotated[Watch, subcommand("watch")]
-    | Annotated[Controls, subcommand("controls")]
-    | Annotated[Plot, subcommand("plot")]
-    | Annotated[Describe, subcommand("describe")]
-    | Annotated[Probe, subcommand("probe")]
-    | Annotated[Sweep, subcommand("sweep")]
-    | Annotated[Zoo, subcommand("zoo")]
-    | Annotated[Import, subcommand("import")]
-    | Annotated[Bench, subcommand("bench")]
-    | Annotated[Fidelity, subcommand("fidelity")]
-    | Annotated[Doctor, subcommand("doctor")]
-)
+COMMANDS: "Registry[type[Command]]" = Registry("command", group="iap.commands")
+COMMANDS.register("train", "iap.cli.train:Train")
+COMMANDS.register("eval", "iap.cli.eval:Eval")
+COMMANDS.register("watch", "iap.cli.watch:Watch")
+COMMANDS.register("ablate", "iap.cli.ablate:Ablate")
+COMMANDS.register("plot", "iap.cli.plot:Plot")
+COMMANDS.register("describe", "iap.cli.describe:Describe")
+COMMANDS.register("probe", "iap.cli.probe:Probe")
+COMMANDS.register("sweep", "iap.cli.sweep:Sweep")
+COMMANDS.register("zoo", "iap.cli.zoo:Zoo")
+COMMANDS.register("import", "iap.cli.import_:Import")
+COMMANDS.register("bench", "iap.cli.bench:Bench")
+COMMANDS.register("fidelity", "iap.cli.fidelity:Fidelity")
+COMMANDS.register("doctor", "iap.cli.doctor:Doctor")
+COMMANDS.register("upgrade", "iap.cli.upgrade:Upgrade")
+
+HELP = ("-h", "--help")
+EXPECTED_ERRORS = (ValueError, TypeError, OSError, RuntimeError, MissingExtraError)
 
 
 def main() -> None:
-    """Read the command line and run; what the user got wrong is told in one line."""
+    """Parse the command line and run the command; an expected error is one line on standard error."""
+    arguments = sys.argv[1:]
     try:
-        command = parse(sys.argv[1:])
-        for path in (command.json, command.plot):
-            check_writable(path)
-        command.run(console_for(command.json))
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        if not arguments or arguments[0] in HELP:
+            sys.stdout.write(overview())
+            return
+        with explain_missing(f"iap {arguments[0]}"):
+            execute(parse(arguments))
+    except EXPECTED_ERRORS as error:
         sys.exit(f"iap: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
         sys.exit("iap: stopped")
 
 
-def parse(arguments: list[str]) -> Any:
-    """The command that the words ask for."""
-    if arguments[:1] == ["train"]:  # what is trained decides which options there are
-        return parse_train(arguments[1:])
-    return tyro.cli(
-        Command,
-        args=arguments,
-        prog="iap",
-        description="Tiny encoder policies that look at every pixel.",
-        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+def parse(arguments: list[str]) -> "Command":
+    """The command of a command line, ready to run."""
+    name, *options = arguments
+    return COMMANDS[name].parse(name, options)
+
+
+def execute(command: "Command") -> None:
+    """Check that the output files can be written, then run the command."""
+    from iap.cli.console import check_writable, console_for
+
+    outputs = [path for path in command.outputs() if path is not None]
+    for path in outputs:
+        check_writable(path)
+    command.run(console_for(outputs))
+
+
+def overview() -> str:
+    """The help of `iap` itself: all commands with the first lines of their docstrings."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:<{width}}{summary(name)}" for name in COMMANDS]
+    return "\n".join(
+        [
+            "usage: iap COMMAND [OPTIONS]",
+            "",
+            "Train, evaluate and inspect tiny vision policies.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "iap COMMAND --help lists the options of a command, with an example.",
+            "",
+        ]
     )
+
+
+def summary(name: str) -> str:
+    """The first line of a command's docstring, read from its source, since importing all commands takes long."""
+    entry = COMMANDS.entry(name)
+    if not isinstance(entry, str):
+        return (entry.__doc__ or "").partition("\n")[0]
+    module, _, attribute = entry.partition(":")
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return f"({module} cannot be imported)"
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and node.name == attribute:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""

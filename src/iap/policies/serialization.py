@@ -122,6 +122,19 @@ def load(path: str | Path) -> PolicyFile:
         raise _refusal(path, error) from None
 
 
+def file_version(path: str | Path) -> int:
+    """The version of the format of a policy file."""
+    path = Path(path)
+    content = _read(path)
+    try:
+        version = _header_of(content).get("version")
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise ValueError(f"its version must be a whole number, not {version!r}")
+        return version
+    except BAD_CONTENT as error:
+        raise _refusal(path, error) from None
+
+
 def _refusal(path: Path, reason: object) -> PolicyFileError:
     text = f"{path}: {str(reason)[:LONGEST_REASON]}"
     return PolicyFileError("".join(c if c.isprintable() else "�" for c in text))  # the file may aim at a terminal

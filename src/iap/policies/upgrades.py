@@ -46,6 +46,34 @@ CHANNELS = {
     "detail": "local_contrast_fine",
 }
 FACTS = {"screened": "random_search", "taught": "pretrained", "started_from": "warm_start"}
+PRETRAINED_FACTS = {"r2_drawn": "r2_initial", "r2_taught": "r2_pretrained"}
+STRATEGIES = {"OpenES": "open-es", "ARS": "ars", "PGPE": "pgpe", "CMAES": "cma-es", "SNES": "snes"}
+PRESETS = {
+    "ball_in_cup-catch-distracted": "ball_in_cup-catch",
+    "cartpole-swingup-distracted": "cartpole-swingup-es-pretraining",
+    "cartpole-swingup-taught": "cartpole-swingup",
+    "cartpole-swingup-told": "cartpole-swingup-teacher",
+    "cartpole-swingup-told-roughly": "cartpole-swingup-noisy-teacher",
+    "cheetah-run": "cheetah-run-plain",
+    "cheetah-run-distracted": "cheetah-run-no-pretraining",
+    "cheetah-run-taught": "cheetah-run",
+    "finger-spin-distracted": "finger-spin",
+    "reacher-easy-distracted": "reacher-easy",
+    "reacher-easy-told": "reacher-easy-teacher",
+    "stairs": "stairs-single-foot",
+    "step-stones": "step-stones-single-foot",
+    "stone-grid": "stone-grid-single-foot",
+    "walker-walk-distracted": "walker-walk",
+}
+# The zoo had names of its own: zoo:cheetah-run was the policy of the preset cheetah-run-taught, and still is.
+ZOO = {
+    "zoo:cartpole-swingup-told": "zoo:cartpole-swingup-teacher",
+    "zoo:cartpole-swingup-told-roughly": "zoo:cartpole-swingup-noisy-teacher",
+    "zoo:reacher-easy-told": "zoo:reacher-easy-teacher",
+    "zoo:stairs": "zoo:stairs-single-foot",
+    "zoo:step-stones": "zoo:step-stones-single-foot",
+    "zoo:stone-grid": "zoo:stone-grid-single-foot",
+}
 SINGLE_FOOT = {
     "iap/StepStones-v0": "iap/StepStonesSingleFoot-v0",
     "iap/StoneGrid-v0": "iap/StoneGridSingleFoot-v0",
@@ -85,8 +113,35 @@ def use_new_names(header: Header) -> Header:
     if isinstance(header.get("env_kwargs"), Mapping):
         header["env_id"], header["env_kwargs"] = rename_env(header.get("env_id"), header["env_kwargs"])
     if isinstance(header.get("facts"), Mapping):
-        header["facts"] = {FACTS.get(name, name): fact for name, fact in header["facts"].items()}
+        header["facts"] = rename_facts(header["facts"])
     return header
+
+
+def rename_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a training, and those of the policy that it started from."""
+    renamed = {FACTS.get(name, name): fact for name, fact in facts.items()}
+    if isinstance(renamed.get("pretrained"), Mapping):
+        renamed["pretrained"] = {PRETRAINED_FACTS.get(key, key): fact for key, fact in renamed["pretrained"].items()}
+    if isinstance(renamed.get("strategy"), str):
+        renamed["strategy"] = STRATEGIES.get(renamed["strategy"], renamed["strategy"])
+    if isinstance(renamed.get("command"), str):
+        renamed["command"] = _renamed_command(renamed["command"])
+    if isinstance(renamed.get("warm_start"), Mapping):
+        start = dict(renamed["warm_start"])
+        if isinstance(start.get("policy"), str):
+            start["policy"] = ZOO.get(start["policy"], start["policy"])
+        if isinstance(start.get("facts"), Mapping):
+            start["facts"] = rename_facts(start["facts"])
+        renamed["warm_start"] = start
+    return renamed
+
+
+def _renamed_command(command: str) -> str:
+    """`iap train PRESET …` with the preset's new name."""
+    words = command.split(" ")
+    if words[:2] == ["iap", "train"] and len(words) > 2:  # noqa: PLR2004
+        words[2] = PRESETS.get(words[2], words[2])
+    return " ".join(words)
 
 
 def rename_config(data: Any) -> Any:
@@ -95,10 +150,12 @@ def rename_config(data: Any) -> Any:
         return [rename_config(x) for x in data]
     if not isinstance(data, dict):
         return data
-    kind = data.get("kind")
-    names = FIELDS.get(kind, {}) if isinstance(kind, str) else {}
-    renamed = {names.get(key, key): rename_config(value) for key, value in data.items()}
-    if isinstance(kind, str) and kind in KINDS:
+    kind: Any = data.get("kind")
+    if not isinstance(kind, str):
+        kind = ""
+    names: dict[Any, str] = dict(FIELDS.get(kind, {}))
+    renamed: dict[str, Any] = {names.get(key, key): rename_config(value) for key, value in data.items()}
+    if kind in KINDS:
         renamed["kind"] = KINDS[kind]
     if kind == "rank":
         return _with_features(renamed)

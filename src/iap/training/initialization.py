@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from iap.distillation import pretrain
+from iap.distillation import Distillation, pretrain
+from iap.distillation.dataset import teacher_policy
 from iap.evolution import Search, start
 from iap.policies import Normaliser, PolicyFile, blocks, flatten, init
 from iap.policies.serialization import load
@@ -45,6 +46,14 @@ def first_row(progress: Progress) -> Row:
     [facts] = progress.start.values()
     numbers = {name: facts.get(name) for name in ("best", "mean", "failed", "steps", "held_out")}
     return {"iteration": 0, "episodes": progress.episodes, **numbers, "held_out_best": facts["held_out"]}
+
+
+def check_start(config: TrainConfig) -> None:
+    """Refuse a warm start or a teacher that does not fit the policy, before anything is written."""
+    if config.warm_start is not None:
+        warm_start_policy(config)
+    if isinstance(config.pretraining, Distillation):
+        teacher_policy(config.pretraining, config.policy)
 
 
 def warm_start_policy(config: TrainConfig) -> PolicyFile:

@@ -32,13 +32,14 @@ class RunDirectory:
     path: Path
 
     @classmethod
-    def create(cls, path: Path, config: TrainConfig) -> "RunDirectory":
-        """A new run's folder; one that already holds a run is refused."""
+    def create(cls, path: Path, config: TrainConfig, command: str | None = None) -> "RunDirectory":
+        """A new run's folder; one that already holds a run is refused. The command is stored for a resumed run."""
         run = cls(path)
+        run.require_unused()
         with run.explained():
             path.mkdir(parents=True, exist_ok=True)
-            if run.config_file.exists():
-                raise RunError(f"{path} already holds a run: resume it with `iap train --resume {path}`")
+            if command is not None:
+                write_whole(run.command_file, f"{command}\n".encode())
             write_whole(run.config_file, json.dumps(config_to_json(config), indent=1).encode())
         return run
 
@@ -54,6 +55,12 @@ class RunDirectory:
         except (ValueError, OSError) as error:
             raise RunError(f"{run.config_file} cannot be read: {error}") from error
 
+    def require_unused(self) -> None:
+        """Refuse a folder that already holds a run."""
+        with self.explained():
+            if self.config_file.exists():
+                raise RunError(f"{self.path} already holds a run: resume it with `iap train --resume {self.path}`")
+
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Turn any failure to write into one error that says so."""
@@ -67,6 +74,16 @@ class RunDirectory:
     def config_file(self) -> Path:
         """The config."""
         return self.path / "config.json"
+
+    @property
+    def command_file(self) -> Path:
+        """The command line that started the run, if there was one."""
+        return self.path / "command.txt"
+
+    @property
+    def command(self) -> str | None:
+        """The command line that started the run, if there was one."""
+        return self.command_file.read_text(encoding="utf-8").strip() if self.command_file.exists() else None
 
     @property
     def metrics_file(self) -> Path:

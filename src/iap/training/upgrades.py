@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from iap.policies.upgrades import FACTS, rename_config, rename_env
+from iap.policies.upgrades import ZOO, rename_config, rename_env, rename_facts
 
 Data = dict[str, Any]
 
@@ -35,11 +35,6 @@ PRETRAINING: dict[str, tuple[str, dict[str, str]]] = {
     ),
 }
 PARTS = {"vision": "encoder", "controller": "controller", "low": "low_level"}
-ZOO_NAMES = {
-    "zoo:cartpole-swingup-told": "zoo:cartpole-swingup-teacher",
-    "zoo:cartpole-swingup-told-roughly": "zoo:cartpole-swingup-noisy-teacher",
-    "zoo:reacher-easy-told": "zoo:reacher-easy-teacher",
-}
 
 
 def upgrade_config(data: Data) -> Data:
@@ -68,7 +63,7 @@ def use_new_names(data: Data) -> Data:
     if isinstance(data.get("pretraining"), Mapping):
         data["pretraining"] = _renamed_pretraining(data["pretraining"])
     if isinstance(data.get("warm_start"), str):
-        data["warm_start"] = ZOO_NAMES.get(data["warm_start"], data["warm_start"])
+        data["warm_start"] = ZOO.get(data["warm_start"], data["warm_start"])
     return data
 
 
@@ -83,9 +78,8 @@ def _renamed_env(env: Data) -> Data:
 def _renamed_pretraining(data: Mapping[str, Any]) -> Data:
     kind, names = PRETRAINING.get(str(data.get("kind")), (data.get("kind"), {}))
     renamed = {names.get(key, key): value for key, value in data.items()} | {"kind": kind}
-    if isinstance(renamed.get("teacher"), str):
-        renamed["teacher"] = ZOO_NAMES.get(renamed["teacher"], renamed["teacher"])
-    return renamed
+    teacher = renamed.get("teacher")
+    return renamed | {"teacher": ZOO.get(teacher, teacher)} if isinstance(teacher, str) else renamed
 
 
 def upgrade_checkpoint(facts: Data) -> Data:
@@ -96,8 +90,8 @@ def upgrade_checkpoint(facts: Data) -> Data:
             f"made by a newer version of iap: its format is {version}, this iap reads up to {CHECKPOINT_VERSION}"
         )
     start = facts.pop("begun", None) if version == 1 else facts.get("start")
-    if start is not None:
-        start = {FACTS.get(name, name): fact for name, fact in start.items()}
+    if start is not None and version == 1:
+        start = rename_facts(start)
     return facts | {"start": start, "version": CHECKPOINT_VERSION}
 
 
