@@ -7,7 +7,6 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.spaces.utils import flatdim, flatten
-from PIL import Image
 
 from iap._validation import require_count
 
@@ -131,4 +130,6 @@ def _as_image(pixels: np.ndarray, size: Size | None) -> np.ndarray:
 
 def _resized(channel: np.ndarray, size: Size) -> np.ndarray:
     """Box filter: each new pixel is the mean over its area. A larger image repeats pixels."""
+    from PIL import Image
+
     return np.asarray(Image.fromarray(channel).resize((size[1], size[0]), Image.Resampling.BOX))

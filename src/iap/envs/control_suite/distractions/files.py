@@ -4,7 +4,6 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import imageio_ffmpeg
 import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageOps
@@ -63,6 +62,8 @@ def _read_image(path: Path, side: int) -> Picture:
 
 
 def _read_video(path: Path, side: int) -> UInt8[np.ndarray, "frames side side 3"]:
+    import imageio_ffmpeg
+
     square = f"crop='min(iw,ih)':'min(iw,ih)',scale={side}:{side}"
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(path), "-vf", square]
     command += ["-frames:v", str(MAX_FRAMES), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
