@@ -1,4 +1,4 @@
-# Each target does all of its own set-up: a virtual environment with pinned versions, and the GL libraries.
+# Every target does all of its own set-up: a virtual environment with pinned versions, and the GL libraries.
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -6,24 +6,24 @@ OUT ?= out
 
 .PHONY: demo test check clean
 
-demo: $(STAMP) ## train a policy from nothing, evaluate it, film it
+demo: $(STAMP) ## train a small policy, evaluate it, record a video
 	@rm -rf $(OUT)/seek && mkdir -p $(OUT)
 	@$(BIN)/iap train seek --out $(OUT)/seek
 	@$(BIN)/iap eval $(OUT)/seek --episodes 100
 	@$(BIN)/iap watch $(OUT)/seek --out $(OUT)/seek.mp4
 
 test: $(STAMP) ## run the tests
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: $(STAMP) ## lint, types, and who may import whom
+check: $(STAMP) ## lint, types, import rules
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/basedpyright && PYTHONPATH=src $(BIN)/lint-imports
 
 $(STAMP): pyproject.toml constraints.txt tools/install_gl.sh
 	@sh tools/install_gl.sh
 	@echo "installing into $(VENV) (two to three minutes the first time)"
 	@python3 -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "torch==2.13.0" --editable ".[dev,torch,ray,box2d]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "torch==2.13.0" --editable ".[all,dev]"
 	@touch $@
 
-clean: ## forget the environment and the outputs
+clean: ## delete the environment and the outputs
 	rm -rf $(VENV) $(OUT)
