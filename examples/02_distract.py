@@ -1,4 +1,4 @@
-"""Look at the six tasks of the Distracting Control Suite, plain and at each difficulty.
+"""Render the six tasks of the Distracting Control Suite without distractions and at each difficulty.
 
 Run it: python examples/02_distract.py --out out
 """
@@ -21,7 +21,7 @@ COLOURS = 160
 
 
 def picture(task: str, difficulty: str | None) -> Image.Image:
-    """A frame of the task, small, with its name."""
+    """A small image of the task with a caption."""
     env = gymnasium.make(f"iap/{task}-v0", size=SIZE, difficulty=difficulty)
     observation, _ = env.reset(seed=DISTRACTING_TASKS.index(task))
     for _ in range(STEPS):
@@ -29,15 +29,15 @@ def picture(task: str, difficulty: str | None) -> Image.Image:
     env.close()
     tile = Image.new("RGB", (SHOWN_PX[0], SHOWN_PX[1] + CAPTION_PX), "white")
     tile.paste(Image.fromarray(observation["image"]).resize(SHOWN_PX, Image.Resampling.BOX), (0, CAPTION_PX))
-    caption = f"{task}, {difficulty or 'plain'}"
+    caption = f"{task}, {difficulty or 'no distractions'}"
     ImageDraw.Draw(tile).text((2, 3), caption, fill="black", font=ImageFont.load_default(12))
     return tile
 
 
 def main() -> None:
-    """Draw a row for each task, and save the sheet."""
+    """Render one row per task, and save them as one image."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the picture")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the image")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     rows = [

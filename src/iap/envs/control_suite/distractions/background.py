@@ -77,6 +77,6 @@ class BackgroundDistraction:
         """Write the current frame into the model, if it is not there already."""
         video, frame, _ = self._moment
         if self._applied != (video, frame):
-            self._pixels[:] = self._videos[video].frame(frame)[:, ::-1]  # the sky is seen from inside
+            self._pixels[:] = self._videos[video].frame(frame)[:, ::-1]  # mirrored, since the camera is inside the sky
             self._applied = (video, frame)
             self.version += 1
