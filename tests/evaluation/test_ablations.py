@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iap.evaluation.ablations import run_ablations, swapped_attention
-from iap.evaluation.evaluate import evaluate, locate_policy, policy_job
+from iap.evaluation.ablations import random_attention, run_ablations
+from iap.evaluation.evaluate import evaluate, policy_job
 from iap.policies import blocks, flatten, init
-from iap.rollouts import InlinePool
+from iap.rollouts import VALIDATION_SEEDS, InlinePool
+from iap.zoo.locate import locate_policy
 
 EPISODES = 20
 
@@ -18,50 +19,54 @@ def seek():
 
 @pytest.fixture(scope="module")
 def rows(seek):
-    return {row["control"]: row for row in run_ablations(seek, InlinePool, EPISODES, seed=7)}
+    return {row["ablation"]: row for row in run_ablations(seek, InlinePool, EPISODES, seed=7)}
 
 
-def test_every_control_is_there(rows):
-    expected = ["trained", "zero action", "initial", "foreign frames", "shuffled frames", "swapped attention"]
+def test_there_is_a_row_for_each_ablation(rows):
+    expected = ["trained", "zero action", "initial", "replayed frames", "shuffled frames", "random attention"]
     assert list(rows) == expected
     assert all(row["episodes"] == EPISODES and row["failed"] == 0 for row in rows.values())
 
 
-def test_the_policy_itself_is_what_evaluation_says(rows, seek):
+def test_the_row_of_the_trained_policy_equals_its_evaluation(rows, seek):
     with InlinePool(policy_job(seek)) as pool:
-        assert rows["trained"]["mean"] == evaluate(seek, pool, EPISODES, seed=7)["mean"]
+        assert rows["trained"]["mean"] == evaluate(seek, pool, EPISODES, seed=7).mean
     assert rows["trained"]["share"] == 1
 
 
-@pytest.mark.parametrize("control", ["zero action", "initial", "foreign frames", "shuffled frames"])
-def test_a_policy_that_must_see_is_nothing_without_its_own_frames_or_training(rows, control):
-    assert rows[control]["mean"] < 0.2 * rows["trained"]["mean"]
+@pytest.mark.parametrize("ablation", ["zero action", "initial", "replayed frames", "shuffled frames"])
+def test_a_policy_that_needs_its_images_fails_without_its_own_frames_or_training(rows, ablation):
+    assert rows[ablation]["mean"] < 0.2 * rows["trained"]["mean"]
 
 
-def test_swapped_attention_changes_nothing_but_queries_and_keys(seek):
-    swapped = swapped_attention(seek, draws=3)
-    assert swapped is not None
-    for block in blocks(seek.spec):
-        same = np.array_equal(swapped[0, block.start : block.stop], seek.theta[block.start : block.stop])
+def test_random_attention_replaces_queries_and_keys_only(seek):
+    thetas = random_attention(seek, draws=3)
+    assert thetas is not None
+    for block in blocks(seek.config):
+        same = np.array_equal(thetas[0, block.start : block.stop], seek.theta[block.start : block.stop])
         assert same == (block.name.split(".")[0] not in ("query", "key"))
-    assert not np.array_equal(swapped[0], swapped[1])
+    assert not np.array_equal(thetas[0], thetas[1])
 
 
-def test_a_blind_policy_can_stand_beside(seek):
+def test_a_policy_without_attention_has_no_random_attention():
+    assert random_attention(locate_policy("zoo:reacher-easy-teacher")[0]) is None
+
+
+def test_a_blind_policy_can_be_added_as_a_row(seek):
     rows = run_ablations(seek, InlinePool, 2, seed=0, blind=seek)
-    assert rows[-2]["control"] == "blind"
+    assert rows[-2]["ablation"] == "blind"
     assert rows[-2]["mean"] == rows[0]["mean"]
 
 
 def test_seeds_of_training_are_refused(seek):
-    with pytest.raises(ValueError, match="seed must be"):
-        run_ablations(seek, InlinePool, 2, seed=1 << 30)
+    with pytest.raises(ValueError, match=r"seed must be .* \(higher ones are used in training\)"):
+        run_ablations(seek, InlinePool, 2, seed=VALIDATION_SEEDS)
 
 
-def test_a_screened_policy_is_compared_with_the_draw_that_it_started_from(seek):
-    drawn = flatten(init(seek.spec, 5))
-    screened = replace(seek, facts={**seek.facts, "screened": {"seed": 5, "candidates": 1000}})
-    rows = {row["control"]: row for row in run_ablations(screened, InlinePool, 3, seed=0)}
+def test_the_initial_policy_after_random_search_is_the_winner_of_the_search(seek):
+    drawn = flatten(init(seek.config, 5))
+    searched = replace(seek, facts={**seek.facts, "random_search": {"seed": 5, "candidates": 1000}})
+    rows = {row["ablation"]: row for row in run_ablations(searched, InlinePool, 3, seed=0)}
     with InlinePool(policy_job(seek)) as pool:
-        assert rows["initial"]["mean"] == evaluate(replace(seek, theta=drawn), pool, 3, seed=0)["mean"]
-    assert "the best of 1,000 draws" in rows["initial"]["what"]
+        assert rows["initial"]["mean"] == evaluate(replace(seek, theta=drawn), pool, 3, seed=0).mean
+    assert "the best of 1,000 random policies" in rows["initial"]["what"]

@@ -8,8 +8,7 @@ import pytest
 from iap.attention import draw_projections
 from iap.envs.core import action_count, make_env, to_action
 from iap.interop.attention_agent import import_attention_agent
-from iap.policies.params import unflatten
-from iap.policies.policy import Policy
+from iap.policies import Policy
 from iap.policies.serialization import load, save
 
 COUNT = 3667
@@ -22,22 +21,22 @@ def vector(seed: int = 0) -> np.ndarray:
 
 @pytest.fixture
 def published(tmp_path):
-    """An .npz file of the published form."""
+    """An .npz file in the published format."""
     np.savez(tmp_path / "model.npz", params=vector())
     return tmp_path / "model.npz"
 
 
 class Reference:
-    """The published forward pass in float64, its parameters cut out of the vector by hand."""
+    """The published forward pass in float64, with its parameters sliced from the vector by hand."""
 
     def __init__(self, params: np.ndarray) -> None:
-        left = params.astype(np.float64)
+        rest = params.astype(np.float64)
         sizes = [(4,), (4, 147), (4,), (4, 147), (64,), (64,), (64, 16), (64, 20), (3,), (3, 16)]
         parts = []
         for shape in sizes:
-            parts.append(left[: math.prod(shape)].reshape(shape))
-            left = left[math.prod(shape) :]
-        assert left.size == 0
+            parts.append(rest[: math.prod(shape)].reshape(shape))
+            rest = rest[math.prod(shape) :]
+        assert rest.size == 0
         self.b_q, self.w_q, self.b_k, self.w_k, self.b_hh, self.b_ih, self.w_hh, self.w_ih, self.b_o, self.w_o = parts
         self.h, self.c = np.zeros(16), np.zeros(16)
 
@@ -79,18 +78,17 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def policy_from(path, **options) -> Policy:
-    content = import_attention_agent(path, **options)
-    return Policy(content.spec, unflatten(content.spec, content.theta), content.normaliser)
+    return Policy.of(import_attention_agent(path, **options))
 
 
 def shares(scores: np.ndarray) -> np.ndarray:
     return scores.astype(np.float64) / scores.sum(dtype=np.float64)
 
 
-def test_it_acts_as_the_published_forward_pass_over_several_steps(published):
+def test_the_policy_acts_as_the_published_forward_pass_over_several_steps(published):
     policy, reference = policy_from(published), Reference(vector())
     rng = np.random.default_rng(1)
-    state = policy.begin()
+    state = policy.reset()
     for _ in range(5):
         image = rng.integers(0, 256, (96, 96, 3), dtype=np.uint8)
         action, state, attention = policy.act(state, {"image": image, "sensors": np.empty(0, np.float32)})
@@ -103,10 +101,10 @@ def test_it_acts_as_the_published_forward_pass_over_several_steps(published):
         np.testing.assert_allclose(action, reference.act(best), atol=1e-5)
 
 
-def test_linear_attention_with_unit_rows_takes_the_place_of_the_exact_one(published):
+def test_linear_row_normalised_attention_approximates_the_exact_one(published):
     policy, reference = policy_from(published, linear=True), Reference(vector())
     image = np.random.default_rng(2).integers(0, 256, (96, 96, 3), dtype=np.uint8)
-    _, _, attention = policy.act(policy.begin(), {"image": image, "sensors": np.empty(0, np.float32)})
+    _, _, attention = policy.act(policy.reset(), {"image": image, "sensors": np.empty(0, np.float32)})
     wanted = reference.linear_importances(image)
     assert attention is not None
     np.testing.assert_allclose(shares(attention.scores), shares(wanted), rtol=1e-3)
@@ -115,21 +113,21 @@ def test_linear_attention_with_unit_rows_takes_the_place_of_the_exact_one(publis
 
 
 @pytest.mark.parametrize("linear", [False, True])
-def test_it_drives_a_real_car_through_a_policy_file(linear, published, tmp_path, monkeypatch):
+def test_the_policy_acts_in_car_racing_after_a_round_trip_through_its_file(linear, published, tmp_path, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     save(tmp_path / "agent.policy", import_attention_agent(published, linear=linear))
     content = load(tmp_path / "agent.policy")
-    policy = Policy(content.spec, unflatten(content.spec, content.theta), content.normaliser)
+    policy = Policy.of(content)
     reference = Reference(vector())
     env = make_env(content.env_id, **content.env_kwargs)
     try:
-        assert action_count(env.action_space) == content.spec.actions
+        assert action_count(env.action_space) == content.config.actions
         observation, _ = env.reset(seed=3)
-        state = policy.begin()
+        state = policy.reset()
         for _ in range(4):
             raw, state, attention = policy.act(state, observation)
             assert attention is not None
-            if not linear:  # grass has many equal patches, whose order is up to the last bit
+            if not linear:  # grass has many equal patches, whose order depends on the last bit
                 importances = shares(reference.importances(observation["image"]))
                 np.testing.assert_allclose(shares(attention.scores), importances, rtol=1e-4)
                 best = np.sort(importances)[::-1][:10]
@@ -143,7 +141,7 @@ def test_it_drives_a_real_car_through_a_policy_file(linear, published, tmp_path,
         env.close()
 
 
-def test_the_policy_file_holds_the_vector_as_it_is_and_for_which_environment(published):
+def test_the_policy_file_holds_the_unchanged_vector_and_the_environment(published):
     content = import_attention_agent(published, "CarRacing-v3")
     np.testing.assert_array_equal(content.theta, vector())
     assert (content.env_id, content.env_kwargs, content.normaliser) == ("CarRacing-v3", {}, None)
@@ -174,23 +172,23 @@ def write_pickled(path):
         (lambda path: np.savez_compressed(path, params=np.zeros(10**7, np.float32)), "params has 40000128 bytes"),
         (write_pickled, "with the array params"),
         (lambda path: path.write_bytes(b""), "must be an .npz file"),
-        (lambda path: path.write_text("no arrays"), "must be an .npz file"),
+        (lambda path: path.write_text("text"), "must be an .npz file"),
         (write_npy, "must be an .npz file"),
     ],
 )
-def test_what_is_wrong_with_a_vector_is_told(write, message, tmp_path):
+def test_an_invalid_file_is_refused_with_its_name_and_the_reason(write, message, tmp_path):
     write(tmp_path / "model.npz")
     with pytest.raises(ValueError, match=message) as caught:
         import_attention_agent(tmp_path / "model.npz")
     assert str(tmp_path / "model.npz") in str(caught.value)
 
 
-def test_a_missing_file_is_told_from_a_wrong_one(tmp_path):
+def test_a_missing_file_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="none"):
         import_attention_agent(tmp_path / "none.npz")
 
 
-def test_damaged_files_are_refused_or_hold_a_whole_vector(published):
+def test_damaged_files_are_refused_or_give_a_complete_vector(published):
     rng = random.Random(0)
     whole = published.read_bytes()
     for _ in range(500):
