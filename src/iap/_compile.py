@@ -1,181 +1,59 @@
-"""One decorator for all compiled functions, with a cache on disk that can be neither stale nor different.
+"""One decorator for all compiled functions, and functions whose implementation is selected at compile time.
 
-Numba's own cache looks only at the file of the function itself, so an edit of an inlined function would leave old
-machine code in use. Here the cache folder is named after a hash of every source file of the packages that hold
-compiled code, the versions of Numba and LLVM, and the processor. A function that is compiled is saved and then loaded
-again, so that every process runs what the cache holds, whether it compiled the function itself or not.
+The machine code is cached on disk; see `iap._compile_cache`.
 """
 
-import contextlib
-import fcntl
-import hashlib
-import os
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar, overload
 
-import llvmlite
-import llvmlite.binding
 import numba
-from numba.core import sigutils
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.typing.templates import AbstractTemplate, infer_global
+
+from iap._compile_cache import LoadedCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-CACHE_VARIABLE = "IAP_CACHE_DIR"
-PACKAGE = Path(__file__).parent
-COMPILED_PACKAGES = ("attention", "policies", "locomotion", "envs")
-UNUSED_DAYS = 30  # after which the folder of another key is deleted
 
 
 @overload
 def compiled(function: Function, /) -> Function: ...
 @overload
-def compiled(*, fastmath: bool | set[str] = False) -> Callable[[Function], Function]: ...
-def compiled(function: Any = None, /, *, fastmath: bool | set[str] = False) -> Any:
+def compiled(*, fastmath: bool | set[str] = False, inner: bool = False) -> Callable[[Function], Function]: ...
+def compiled(function: Any = None, /, *, fastmath: bool | set[str] = False, inner: bool = False) -> Any:
     """Compile a function for one CPU core when it is first called, and cache the machine code.
 
     Args:
         function: the function; constants that it uses are frozen into it.
         fastmath: which algebraic transformations the compiler may use, as in `numba.njit`.
+        inner: whether only compiled functions call it. It then compiles faster, because there is no code that unpacks
+            Python objects, and a call from Python is an error.
     """
     if function is None:
-        return lambda decorated: compiled_with(decorated, fastmath)
-    return compiled_with(function, fastmath)
+        return lambda decorated: _dispatcher_of(decorated, fastmath, inner)
+    return _dispatcher_of(function, fastmath, inner)
 
 
-def compiled_with(function: Function, fastmath: bool | set[str]) -> Function:
+def _dispatcher_of(function: Callable[..., Any], fastmath: bool | set[str], inner: bool) -> Any:
     """`function` as a Numba dispatcher with the project's cache."""
-    dispatcher: Any = numba.njit(fastmath=fastmath, error_model="numpy")(function)
-    dispatcher._cache = _LoadedCache(dispatcher)
+    options: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+    dispatcher: Any = numba.njit(fastmath=fastmath, error_model="numpy", **options)(function)
+    dispatcher._cache = LoadedCache(dispatcher)
+    if inner:
+        _refuse_python_calls(dispatcher)
     return dispatcher
 
 
-@cache
-def cache_folder() -> Path:
-    """The folder of the compiled functions of this version of the sources, on this processor.
+def _refuse_python_calls(dispatcher: Any) -> None:
+    """Make a call from Python an error: there is no machine code for it, and Numba would jump to address 0."""
 
-    Below $IAP_CACHE_DIR if that is set, else below the user's cache folder, else below the temporary folder.
-    """
-    base = Path(os.environ.get(CACHE_VARIABLE) or _user_cache() / "iap" / "compiled")
-    folder = base / _key()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / f"iap-compiled-{os.getuid()}" / _key()
-        folder.mkdir(parents=True, exist_ok=True)
-    _delete_unused(folder)
-    return folder
+    def add_overload(result: Any) -> None:
+        dispatcher.overloads[tuple(result.signature.args)] = result
 
+    def refuse(*_arguments: Any) -> None:
+        raise TypeError(f"{dispatcher.py_func.__qualname__} can be called only from compiled functions")
 
-def _user_cache() -> Path:
-    given = os.environ.get("XDG_CACHE_HOME")
-    with contextlib.suppress(RuntimeError):  # no home folder
-        return Path(given) if given else Path.home() / ".cache"
-    return Path(tempfile.gettempdir())
-
-
-def _key() -> str:
-    """What the machine code depends on, as a short hash."""
-    digest = hashlib.sha256()
-    for fact in (numba.__version__, llvmlite.__version__, *_processor()):
-        digest.update(fact.encode() + b"\0")
-    for package in COMPILED_PACKAGES:
-        for path in sorted((PACKAGE / package).rglob("*.py")):
-            digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes())
-    digest.update(Path(__file__).read_bytes())
-    return digest.hexdigest()[:20]
-
-
-def _processor() -> tuple[str, str]:
-    binding: Any = llvmlite.binding
-    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-
-
-def _delete_unused(folder: Path) -> None:
-    """Delete the folders of other keys that no process has used for a month."""
-    oldest = time.time() - UNUSED_DAYS * 24 * 3600
-    with contextlib.suppress(OSError):
-        for other in folder.parent.iterdir():
-            if other.is_dir() and other != folder and other.stat().st_mtime < oldest:
-                shutil.rmtree(other, ignore_errors=True)
-
-
-class _Locator(_CacheLocator):
-    """Puts every function into `cache_folder`; functions of other packages are told apart by their file's content."""
-
-    def __init__(self, function: Any, file: str) -> None:
-        inside = Path(file).is_relative_to(PACKAGE)
-        content = b"" if inside else Path(file).read_bytes()
-        place = f"{function.__module__}:{function.__code__.co_firstlineno}".encode()
-        self._name = hashlib.sha256(place + b"\0" + content).hexdigest()[:16]
-
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
-
-    def get_source_stamp(self) -> str:
-        return self._name
-
-    def get_disambiguator(self) -> str:
-        return self._name
-
-    @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> "_Locator | None":
-        return cls(py_func, py_file) if Path(py_file).exists() else None  # a notebook cell has no file
-
-
-class _Implementation(CompileResultCacheImpl):
-    _locator_classes = [_Locator]  # noqa: RUF012
-
-
-class _LoadedCache(FunctionCache):
-    """A cache that compiles what is missing, one process at a time, and returns what was then loaded from disk."""
-
-    _impl_class = _Implementation
-
-    def __init__(self, dispatcher: Any) -> None:
-        super().__init__(dispatcher.py_func)
-        self._dispatcher = dispatcher
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function of these argument types."""
-        loaded = super().load_overload(sig, target_context)
-        if loaded is not None:
-            return loaded
-        with _locked(Path(self._cache_path) / f"{self._impl.filename_base}.lock"):
-            loaded = super().load_overload(sig, target_context)  # another process may have compiled it meanwhile
-            if loaded is not None:
-                return loaded
-            arguments, return_type = sigutils.normalize_signature(sig)
-            result = self._dispatcher._compiler.compile(arguments, return_type)
-            super().save_overload(sig, result)
-            return super().load_overload(sig, target_context) or result
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Nothing: `load_overload` has saved it."""
-
-
-_held: set[Path] = set()  # Numba compiles under a lock of its own, so that only one thread is here at a time
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Keep other processes from compiling the same function; one function may compile another version of itself."""
-    if path in _held:
-        yield
-        return
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        _held.add(path)
-        try:
-            yield
-        finally:
-            _held.discard(path)
+    dispatcher.add_overload, dispatcher._compile_for_args = add_overload, refuse
 
 
 def dispatched(stub: Function) -> Function:
@@ -190,23 +68,28 @@ def dispatched(stub: Function) -> Function:
         @implements(encode, RankArrays)
         @compiled
         def encode_rank(encoder, image, context): ...
-
-    An implementation that calls `stub` again, for what follows in a chain, must not be decorated with `compiled`: each
-    link of the chain is then compiled by itself, whereas a compiled function that calls itself cannot be cached.
     """
-    from numba.extending import overload as numba_overload
-
     implementations: dict[type, Any] = {}
 
-    def choose(first: Any, *_rest: Any) -> Any:
-        implementation: Any = implementations.get(getattr(first, "instance_class", None))  # pyright: ignore
-        if implementation is None:
-            return None
-        if not hasattr(implementation, "py_func"):
-            implementation = numba.njit(error_model="numpy")(implementation)
-        return lambda first, *rest: implementation(first, *rest)
+    class Template(AbstractTemplate):
+        """Resolves a call at compile time to the implementation itself, without a function in between."""
 
-    numba_overload(stub, strict=False)(choose)
+        key = stub
+        _entry_points: ClassVar[dict[Any, Any]] = {}
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            implementation = implementations.get(getattr(args[0], "instance_class", None))  # pyright: ignore
+            if implementation is None:
+                return None
+            dispatcher = types.Dispatcher(implementation)
+            signature = dispatcher.get_call_type(self.context, args, kws)
+            self._entry_points[signature.args] = dispatcher.get_overload(signature)
+            return signature
+
+        def get_impl_key(self, sig: Any) -> Any:
+            return self._entry_points[sig.args]
+
+    infer_global(stub, types.Function(Template))
     stub.implementations = implementations  # pyright: ignore[reportFunctionMemberAccess]
     return stub
 
@@ -215,7 +98,8 @@ def implements(stub: Any, kind: type) -> Callable[[Function], Function]:
     """Register a compiled function as the implementation of a `dispatched` one for NamedTuples of this class."""
 
     def register(function: Function) -> Function:
-        stub.implementations[kind] = function
+        is_compiled = isinstance(function, Dispatcher)
+        stub.implementations[kind] = function if is_compiled else _dispatcher_of(function, False, inner=True)
         return function
 
     return register

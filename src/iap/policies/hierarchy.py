@@ -77,12 +77,12 @@ class HierarchyArrays(NamedTuple):
 
 
 @dispatched
-def decide(hierarchy, controller, inputs, state, encoded):
+def decide(hierarchy, controller, inputs, state, encoded) -> Any:
     """Compiled code: normalised inputs → action, hidden states, command, and steps until the next encoded image."""
 
 
 @implements(decide, FlatArrays)
-@compiled
+@compiled(inner=True)
 def _decide_flat(hierarchy, controller, inputs, state, encoded):
     action, hidden = control(controller, inputs, state.hidden)
     hold_steps = (hierarchy.image_every if encoded else state.hold_steps) - 1
@@ -90,7 +90,7 @@ def _decide_flat(hierarchy, controller, inputs, state, encoded):
 
 
 @implements(decide, HierarchyArrays)
-@compiled
+@compiled(inner=True)
 def _decide_in_hierarchy(hierarchy, controller, inputs, state, encoded):
     hidden, latent, hold_steps = state.hidden, state.latent, state.hold_steps
     if encoded:
@@ -98,9 +98,8 @@ def _decide_in_hierarchy(hierarchy, controller, inputs, state, encoded):
         latent = outputs[:-1].copy()
         share = (np.float64(outputs[-1]) + 1) / 2
         hold_steps = 1 + round(share * (hierarchy.max_command_steps - 1))
-    sensors = inputs[hierarchy.features :]
-    x = np.empty(len(latent) + len(sensors), np.float32)
-    x[: len(latent)] = latent
-    x[len(latent) :] = sensors
+    x = np.empty(len(latent) + len(inputs) - hierarchy.features, np.float32)
+    for i in range(len(x)):
+        x[i] = latent[i] if i < len(latent) else inputs[hierarchy.features + i - len(latent)]
     action, low_hidden = control(hierarchy.low_level, x, state.low_hidden)
     return action, hidden, low_hidden, latent, hold_steps - 1

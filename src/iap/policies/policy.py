@@ -190,17 +190,23 @@ class Policy:
         self, state: Any, image: np.ndarray | None, sensors: np.ndarray
     ) -> tuple[Action, Any, np.ndarray, np.ndarray]:
         dtype = state.image.dtype if isinstance(state, State) else state.plain.image.dtype
-        arrays, reflection, uniforms = self.compiled_for(dtype), self._reflection, self._uniforms(state)
+        arrays, uniforms = self.compiled_for(dtype), self._uniforms(state)
         if arrays is None:
             return self._step_in_numpy(state, image, sensors, uniforms)
-        if reflection is None:
-            if image is None:
-                return act_on_sensors(arrays, state, sensors)
-            return act_on_image(arrays, state, image, sensors, uniforms)
+        if self._reflection is not None:
+            return self._step_symmetrically(arrays, state, image, sensors, uniforms)
         if image is None:
-            both = act_on_sensors_symmetrically(arrays, reflection, state.plain, state.mirrored, sensors)
+            return act_on_sensors(arrays, state, sensors)
+        return act_on_image(arrays, state, image, sensors, uniforms)
+
+    def _step_symmetrically(
+        self, arrays: PolicyArrays, state: Any, image: np.ndarray | None, sensors: np.ndarray, uniforms: np.ndarray
+    ) -> tuple[Action, Any, np.ndarray, np.ndarray]:
+        common = arrays, self._reflection, state.plain, state.mirrored
+        if image is None:
+            both = act_on_sensors_symmetrically(*common, sensors)
         else:
-            both = act_on_image_symmetrically(arrays, reflection, state.plain, state.mirrored, image, sensors, uniforms)
+            both = act_on_image_symmetrically(*common, image, sensors, uniforms)
         return both.action, SymmetricState(both.plain, both.mirrored), both.scores, both.selected
 
     def _step_in_numpy(

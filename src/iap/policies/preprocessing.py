@@ -51,18 +51,18 @@ def preprocess_image(
 
 
 @dispatched
-def preprocess(preprocessing, image, previous, first):
+def preprocess(preprocessing, image, previous, first) -> Any:
     """Compiled code: the encoder's input."""
 
 
 @implements(preprocess, NoPreprocessing)
-@compiled
+@compiled(inner=True)
 def _as_it_is(preprocessing, image, previous, first):
     return image
 
 
 @implements(preprocess, ChannelArrays)
-@compiled
+@compiled(inner=True)
 def _all_channels(preprocessing, image, previous, first):
     return put_all(preprocessing.kinds, image, previous, first)
 

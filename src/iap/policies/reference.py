@@ -6,6 +6,7 @@ It is what the compiled step is tested against, and what runs encoders and contr
 import numpy as np
 
 from iap.policies.config import PolicyConfig
+from iap.policies.encoders import Context
 from iap.policies.hierarchy import command_steps
 from iap.policies.normalization import Normaliser
 from iap.policies.params import Params
@@ -31,12 +32,13 @@ def step_in_numpy(
     if config.preprocessing != ("image",) and state.frames == 0:
         previous_image = first_image = image.copy()
     shown = preprocess_image(config.preprocessing, image, previous_image, first_image)
-    encoding = config.encoder.forward(params["encoder"], shown[None], uniforms[None] if uniforms.size else None)
+    context = Context(state.keys, state.frames, uniforms)
+    encoding, keys = config.encoder.forward_frame(params["encoder"], shown, context)
     features, previous, first = _combine_frames(config, state, np.asarray(encoding.features[0], np.float32))
     outcome = _decide(config, params, normaliser, state, features, sensors, encoded=True)
     kept = image.copy() if config.preprocessing != ("image",) else previous_image
     after = outcome.state._replace(
-        previous=previous, first=first, image=kept, first_image=first_image, frames=state.frames + 1
+        previous=previous, first=first, keys=keys, image=kept, first_image=first_image, frames=state.frames + 1
     )
     scores = NO_SCORES if encoding.scores is None else encoding.scores[0]
     selected = NO_SELECTION if encoding.selected is None else np.asarray(encoding.selected[0])

@@ -119,7 +119,7 @@ def act_on_image(policy, state, image, sensors, uniforms):
 @compiled
 def act_on_sensors(policy, state, sensors):
     """A step at which no image is encoded: the features stay."""
-    inputs, normal = normalise_inputs(policy, state.inputs[: policy.features], sensors)
+    inputs, normal = normalise_inputs(policy, state.inputs, sensors)
     action, hidden, low_hidden, latent, hold_steps = decide(policy.hierarchy, policy.controller, normal, state, False)
     after = State(
         inputs,
@@ -146,43 +146,45 @@ def encode_one(encoder, image):
     return features
 
 
-@compiled
+@compiled(inner=True)
 def combine_frames(policy, state, encoding):
-    """The features of this frame and of earlier ones, and what to remember.
+    """The features of this frame and of earlier ones, and what the state stores of them.
 
-    This frame's features, minus the first frame's if relative; then their differences to those of earlier frames, zeros
-    where there was none yet; or else the first frame's features.
+    The features are this frame's, minus the first frame's if relative; then the differences to those of earlier frames,
+    zeros where there was none yet; or else the first frame's features. Loops compile faster than slices.
     """
     size, earlier = len(encoding), len(state.previous)
     features = np.zeros(policy.features, np.float32)
     first, previous = state.first, state.previous
     if len(first) > 0 and state.frames == 0:
         first = encoding
-    newest = encoding - first if policy.relative else encoding
-    features[:size] = newest
-    if policy.recalls_first:
-        features[size:] = first
+    for j in range(size):
+        features[j] = encoding[j] - first[j] if policy.relative else encoding[j]
+        if policy.recalls_first:
+            features[size + j] = first[j]
     for i in range(min(earlier, state.frames)):
         for j in range(size):
             before = previous[i, j] - first[j] if policy.relative else previous[i, j]
-            features[(i + 1) * size + j] = newest[j] - before
+            features[(i + 1) * size + j] = features[j] - before
     if earlier > 0:
         previous = np.empty_like(state.previous)
-        previous[0] = encoding
-        previous[1:] = state.previous[:-1]
+        for i in range(earlier):
+            for j in range(size):
+                previous[i, j] = encoding[j] if i == 0 else state.previous[i - 1, j]
     return features, previous, first
 
 
-@compiled
+@compiled(inner=True)
 def normalise_inputs(policy, features, sensors):
     """Features and sensors as one vector, and the same normalised."""
-    inputs = np.empty(len(features) + len(sensors), np.float32)
-    inputs[: len(features)] = features
-    inputs[len(features) :] = sensors
+    count = policy.features
+    inputs = np.empty(count + len(sensors), np.float32)
+    for i in range(len(inputs)):
+        inputs[i] = features[i] if i < count else sensors[i - count]
     return inputs, apply_normaliser(inputs, policy.mean, policy.scale, policy.clip)
 
 
-@compiled
+@compiled(inner=True)
 def apply_normaliser(x, mean, scale, clip):
     """(x − mean)·scale, clipped to ±clip, as float32; NaN stays NaN."""
     normal = np.empty(len(x), np.float32)

@@ -4,7 +4,6 @@ Robots and their tasks are often symmetric. A random equivariant policy does not
 learn everything twice, and θ is as short as without.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,7 +79,7 @@ def reflection_of(symmetry: Symmetry, sensors: int, actions: int, columns: int) 
 
 
 def reflect_both(
-    outcome: Mapping[str, Any] | Any, mirrored: Any, reflection: Reflection
+    outcome: Any, mirrored: Any, reflection: Reflection
 ) -> tuple[np.ndarray, SymmetricState, np.ndarray, np.ndarray]:
     """The mean action, both states, and the attention of both steps, in the plain image's coordinates."""
     hold_steps = (outcome.state.hold_steps + mirrored.state.hold_steps) // 2

@@ -153,8 +153,8 @@ def rename_config(data: Any) -> Any:
     kind: Any = data.get("kind")
     if not isinstance(kind, str):
         kind = ""
-    names: dict[Any, str] = dict(FIELDS.get(kind, {}))
-    renamed: dict[str, Any] = {names.get(key, key): rename_config(value) for key, value in data.items()}
+    names = FIELDS.get(kind, {})
+    renamed: dict[str, Any] = {names.get(str(key), str(key)): rename_config(value) for key, value in data.items()}
     if kind in KINDS:
         renamed["kind"] = KINDS[kind]
     if kind == "rank":

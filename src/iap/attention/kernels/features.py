@@ -53,7 +53,7 @@ def compile_features(kernel: Kernel, d: int) -> Any:
 
 
 @dispatched
-def put_features(feature_map, queries, keys):
+def put_features(feature_map, queries, keys) -> Any:
     """Compiled code: φ of queries and keys, both (d, L), as values and logs of scales, each (features, L)."""
 
 

@@ -13,8 +13,11 @@ from iap.policies.params import ParamSpec
 
 
 @dispatched
-def control(controller, inputs, state):
-    """Compiled code: one step of a controller → outputs, next state; `controller` is what `Controller.compile` gives."""
+def control(controller, inputs, state) -> Any:
+    """Compiled code: one step of a controller → outputs, next state.
+
+    `controller` is the NamedTuple that `Controller.compile` returns; its class selects the implementation.
+    """
 
 
 @dataclass(frozen=True)

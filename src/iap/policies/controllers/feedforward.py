@@ -115,7 +115,7 @@ def apply_tanh_layer(weight, bias, x):
 
 
 @dispatched
-def apply_layers(layers, x):
+def apply_layers(layers, x) -> Any:
     """Compiled code: all layers of a chain."""
 
 
@@ -130,7 +130,7 @@ def _return_outputs(layers, x):
 
 
 @implements(control, LayerArrays)
-@compiled
+@compiled(inner=True)
 def control_feedforward(controller, inputs, state):
     """Layer after layer; the state is empty."""
     return apply_layers(controller, inputs), state

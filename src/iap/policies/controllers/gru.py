@@ -77,7 +77,7 @@ class GRUArrays(NamedTuple):
 
 
 @implements(control, GRUArrays)
-@compiled
+@compiled(inner=True)
 def control_gru(controller, inputs, state):
     """One step; the state is h."""
     units = len(state)

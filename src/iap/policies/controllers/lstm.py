@@ -77,7 +77,7 @@ class LSTMArrays(NamedTuple):
 
 
 @implements(control, LSTMArrays)
-@compiled
+@compiled(inner=True)
 def control_lstm(controller, inputs, state):
     """One step; the state is h, then c."""
     units = len(state) // 2

@@ -70,7 +70,7 @@ class QuadraticArrays(NamedTuple):
 
 
 @implements(control, QuadraticArrays)
-@compiled
+@compiled(inner=True)
 def control_quadratic(controller, inputs, state):
     """The layer on inputs, changes and products."""
     if not controller.deltas:

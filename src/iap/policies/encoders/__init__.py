@@ -6,8 +6,9 @@ from iap.policies.encoders.base import Context, Encoder, Encoding, Window, encod
 from iap.policies.encoders.blind import Blind
 from iap.policies.encoders.cnn import CNN
 from iap.policies.encoders.multi_head_rank import MultiHeadRank
-from iap.policies.encoders.patch_features import PooledMoments, SelectedPatches
+from iap.policies.encoders.pooled_moments import PooledMoments
 from iap.policies.encoders.rank import Rank
+from iap.policies.encoders.selected_patches import SelectedPatches
 from iap.policies.encoders.trans import Trans
 
 ENCODERS: Registry[type[Encoder]] = Registry("encoder", group="iap.encoders")

@@ -153,18 +153,18 @@ class ExactScoring(NamedTuple):
 
 
 @dispatched
-def score(scoring, image):
+def score(scoring, image) -> Any:
     """Compiled code: the scores of all patches."""
 
 
 @implements(score, LinearScoring)
-@compiled
+@compiled(inner=True)
 def _score_linear(scoring, image):
     return score_image(scoring.ranker, image)
 
 
 @implements(score, ExactScoring)
-@compiled
+@compiled(inner=True)
 def _score_exact(scoring, image):
     x = project_patches(scoring.projection, image)
     d, patches = len(x) // 2, x.shape[1]
@@ -187,7 +187,7 @@ def _score_exact(scoring, image):
 
 
 @implements(encode, AttentionAgentArrays)
-@compiled
+@compiled(inner=True)
 def encode_attention_agent(encoder, image, context):
     """The centres of the best patches, best first."""
     scores = score(encoder.scoring, image)

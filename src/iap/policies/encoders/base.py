@@ -55,7 +55,7 @@ class Context(NamedTuple):
 
 
 @dispatched
-def encode(encoder, image, context):
+def encode(encoder, image, context) -> Any:
     """Compiled code: encode one image → features, scores, selected patches, keys to store.
 
     `encoder` is the NamedTuple that `Encoder.compile` returns; its class chooses the implementation.
@@ -102,6 +102,16 @@ class Encoder:
             uniforms: (n, L) random numbers from (0, 1), for encoders that sample patches.
         """
         raise NotImplementedError
+
+    def forward_frame(
+        self, params: Mapping[str, np.ndarray], image: np.ndarray, context: Context
+    ) -> tuple[Encoding, np.ndarray]:
+        """Encode one frame of an episode with NumPy: the encoding as a batch of one, and the keys to store.
+
+        Only encoders that store keys between frames override it.
+        """
+        uniforms = context.uniforms[None] if context.uniforms.size else None
+        return self.forward(params, image[None], uniforms), context.keys
 
     def compile(self, params: Mapping[str, np.ndarray], image_shape: Shape, dtype: np.dtype) -> Any:
         """A NamedTuple of arrays for which `encode` is implemented, for images of one dtype; None if there is none."""

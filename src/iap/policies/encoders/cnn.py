@@ -93,7 +93,7 @@ class CNNArrays(NamedTuple):
 
 
 @implements(encode, CNNArrays)
-@compiled
+@compiled(inner=True)
 def encode_cnn(encoder, image, context):
     """The outputs of the last layer."""
     outputs = convolve_all(encoder.layers, image)

@@ -7,7 +7,7 @@ import numpy as np
 
 from iap._compile import compiled, dispatched, implements
 from iap._validation import require_count
-from iap.attention.arrays import Array, namespace
+from iap.attention.arrays import Array
 from iap.attention.kernels.projection import project_image, unrolled_steps
 from iap.attention.patches import grid_of
 from iap.attention.primitives import convolve, relu
@@ -52,7 +52,6 @@ def convolution_specs(name: str, layers: Layers, image_shape: Shape) -> list[Par
 def apply_convolutions(params: Mapping[str, Array], name: str, layers: Layers, images: Array) -> Array:
     """Each layer's convolution and ReLU, in a batch of float images (n, H, W, C)."""
     for i, (_, _, stride) in enumerate(layers):
-        namespace(images=images)
         images = relu(convolve(images, params[f"{name}.{i}.weight"], stride) + params[f"{name}.{i}.bias"])
     return images
 
@@ -72,7 +71,10 @@ class ConvolutionArrays(NamedTuple):
 def compile_convolutions(
     params: Mapping[str, np.ndarray], name: str, layers: Sequence[Shape], image_shape: Shape, dtype: np.dtype
 ) -> Any:
-    """The layers as a chain for `convolve_all`, for images of one dtype; the first layer's weights include the scale and offset of uint8 pixels."""
+    """The layers as a chain for `convolve_all`, for images of one dtype.
+
+    The first layer's weights and biases include the scale and offset of uint8 pixels.
+    """
     shapes = map_shapes(tuple(layers), image_shape)
     arrays = []
     for i, (filters, size, stride) in enumerate(layers):
@@ -119,7 +121,7 @@ class Last(NamedTuple):
 
 
 @dispatched
-def convolve_all(layers, image):
+def convolve_all(layers, image) -> Any:
     """Compiled code: all layers on one image; without layers the image itself."""
 
 

@@ -153,7 +153,7 @@ class MultiHeadArrays(NamedTuple):
 
 
 @implements(encode, MultiHeadArrays)
-@compiled
+@compiled(inner=True)
 def encode_multi_head_rank(encoder, image, context):
     """Each head's moments; the scores are each patch's best over the heads, 0 to 1."""
     scores = _score_heads(encoder.ranker, convolve_all(encoder.stem, image), encoder.gains)

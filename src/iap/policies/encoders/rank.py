@@ -11,19 +11,17 @@ from iap._validation import require_count, require_flags, require_name, require_
 from iap.attention.arrays import Array
 from iap.attention.features import Kernel, ReLU, featurise
 from iap.attention.kernels.ranker import compile_ranker, image_keys, score_image, score_image_with_keys
-from iap.attention.kernels.selection import select_sample, select_top
+from iap.attention.kernels.selection import FEW, select_sample, select_top
+from iap.attention.kernels.top_k import best_first
 from iap.attention.patches import grid_of
 from iap.attention.positions import Positions
 from iap.attention.ranking import rank_scores
 from iap.attention.selection import check_samplable, sample, top
 from iap.policies.encoders.attention_config import check_attention, layer_of, project_tokens, tokens_of
-from iap.policies.encoders.base import Encoder, Encoding, Shape, Window, encode
-from iap.policies.encoders.patch_features import (
-    PatchFeatures,
-    PooledMoments,
-    SelectedPatches,
-    patch_features,
-)
+from iap.policies.encoders.base import Context, Encoder, Encoding, Shape, Window, encode
+from iap.policies.encoders.patch_features import PatchFeatures, patch_features
+from iap.policies.encoders.pooled_moments import PooledMoments
+from iap.policies.encoders.selected_patches import SelectedPatches
 from iap.policies.params import ParamSpec, affine
 
 Select = Literal["top", "sample"]
@@ -101,7 +99,25 @@ class Rank(Encoder):
     def forward(self, params: Mapping[str, Array], images: Array, uniforms: Array | None = None) -> Encoding:
         """Scores of all patches; the selected ones as features, with gradients through soft top-l shares."""
         tokens = tokens_of(images, self.patch, self.stride, self.positions)
-        queries, keys = featurise(self.kernel, *project_tokens(params, ("query", "key"), tokens))
+        queries, keys = project_tokens(params, ("query", "key"), tokens)
+        return self._forward_with_keys(params, images, queries, keys, uniforms)
+
+    def forward_frame(
+        self, params: Mapping[str, np.ndarray], image: np.ndarray, context: Context
+    ) -> tuple[Encoding, np.ndarray]:
+        """One frame, whose queries score the stored keys (1, L, d) if these are not due to be recomputed."""
+        tokens = tokens_of(image[None], self.patch, self.stride, self.positions)
+        queries, keys = project_tokens(params, ("query", "key"), tokens)
+        if context.keys.size > 0 and context.frame % self.keys_every > 0:
+            keys = context.keys
+        uniforms = context.uniforms[None] if context.uniforms.size else None
+        stored = context.keys if self.keys_every == 1 else keys
+        return self._forward_with_keys(params, image[None], queries, keys, uniforms), stored
+
+    def _forward_with_keys(
+        self, params: Mapping[str, Array], images: Array, queries: Array, keys: Array, uniforms: Array | None
+    ) -> Encoding:
+        queries, keys = featurise(self.kernel, queries, keys)
         pooling = 1 + params["pooling"] if self.learn_pooling else None  # so that P starts as all ones
         scores = rank_scores(queries, keys, pooling=pooling, normalise_rows=self.normalise_rows).values
         if self.select == "sample":
@@ -129,7 +145,10 @@ class Rank(Encoder):
         )
         arrays = ranker.arrays(dtype)
         scoring = FreshKeys(arrays) if self.keys_every == 1 else StoredKeys(arrays, self.keys_every)
-        selection = TopSelection(self.top_k) if self.select == "top" else SampleSelection(self.top_k)
+        if self.select == "sample":
+            selection: Any = SampleSelection(self.top_k)
+        else:
+            selection = FewSelection(self.top_k) if self.top_k <= FEW else TopSelection(self.top_k)
         features = self.features.compile(params, self.window(image_shape), image_shape, dtype)
         return RankArrays(scoring, selection, features)
 
@@ -160,6 +179,12 @@ class StoredKeys(NamedTuple):
     keys_every: Any
 
 
+class FewSelection(NamedTuple):
+    """The largest scores, of which there are at most `FEW`: a class of its own, because it compiles faster."""
+
+    top_k: Any
+
+
 class TopSelection(NamedTuple):
     """The largest scores."""
 
@@ -173,18 +198,18 @@ class SampleSelection(NamedTuple):
 
 
 @dispatched
-def score_frame(scoring, image, context):
+def score_frame(scoring, image, context) -> Any:
     """Compiled code: the scores of all patches, and the keys to store."""
 
 
 @implements(score_frame, FreshKeys)
-@compiled
+@compiled(inner=True)
 def _score_with_fresh_keys(scoring, image, context):
     return score_image(scoring.ranker, image), context.keys
 
 
 @implements(score_frame, StoredKeys)
-@compiled
+@compiled(inner=True)
 def _score_with_stored_keys(scoring, image, context):
     keys = context.keys
     if keys.size == 0 or context.frame % scoring.keys_every == 0:
@@ -193,24 +218,30 @@ def _score_with_stored_keys(scoring, image, context):
 
 
 @dispatched
-def select(selection, scores, context):
+def select(selection, scores, context) -> Any:
     """Compiled code: the indices of the selected patches."""
 
 
+@implements(select, FewSelection)
+@compiled(inner=True)
+def _select_few(selection, scores, context):
+    return best_first(scores, selection.top_k)
+
+
 @implements(select, TopSelection)
-@compiled
+@compiled(inner=True)
 def _select_top(selection, scores, context):
     return select_top(scores, selection.top_k)
 
 
 @implements(select, SampleSelection)
-@compiled
+@compiled(inner=True)
 def _select_sample(selection, scores, context):
     return select_sample(scores, context.uniforms, selection.top_k)
 
 
 @implements(encode, RankArrays)
-@compiled
+@compiled(inner=True)
 def encode_rank(encoder, image, context):
     """Score all patches, select, and compute the features."""
     scores, keys = score_frame(encoder.scoring, image, context)

@@ -132,7 +132,7 @@ class TransArrays(NamedTuple):
 
 
 @implements(encode, TransArrays)
-@compiled
+@compiled(inner=True)
 def encode_trans(encoder, image, context):
     """P·(A·V + V) through (K′ᵀV), with A never formed."""
     x = project_patches(encoder.projection, image)  # (2d + v, L)
@@ -164,45 +164,30 @@ def encode_trans(encoder, image, context):
     return out.reshape(out.size), scores, np.empty(0, np.int64), context.keys
 
 
-@compiled
+@compiled(inner=True)
 def _mix(queries, query_logs, keys, key_logs, values, encoder):
-    """A·V, (v, L); what all queries together weigh each feature of the keys by; and the keys' features.
+    """A·V, (v, L); the weight that all queries together give to each feature of the keys; and the keys' features.
 
     Numbers are values·exp(logs): each feature of the keys is divided by its largest size, each query by its own.
     """
     features, patches = keys.shape
     size = len(values)
-    key_peaks = np.empty(features)
-    key_weights = np.empty((features, patches))
-    summary, ones = np.zeros((features, size)), np.zeros(features)
-    for f in range(features):
-        key_peaks[f] = np.max(key_logs[f])
-        for j in range(patches):
-            weight = keys[f, j] * math.exp(key_logs[f, j] - key_peaks[f])
-            key_weights[f, j] = weight
-            ones[f] += weight
-            for v in range(size):
-                summary[f, v] += weight * values[v, j]
+    key_weights, key_peaks, ones, summary = _summarise_keys(keys, key_logs, values)
+    peaks = _query_peaks(query_logs, key_peaks)
+    peak_of_all = np.max(peaks)
     mixed = np.zeros((size, patches), np.float32)
     shares = np.zeros(features)
     weights = np.empty(features)
-    peak_of_all = -np.inf
     for i in range(patches):
-        for f in range(features):
-            peak_of_all = max(peak_of_all, query_logs[f, i] + key_peaks[f])
-    for i in range(patches):
-        peak = -np.inf
-        for f in range(features):
-            peak = max(peak, query_logs[f, i] + key_peaks[f])
         row = 0.0
         for f in range(features):
-            weights[f] = queries[f, i] * math.exp(query_logs[f, i] + key_peaks[f] - peak)
+            weights[f] = queries[f, i] * math.exp(query_logs[f, i] + key_peaks[f] - peaks[i])
             row += weights[f] * ones[f]
         if encoder.normalise_rows:
             factor = 1 / row if row != 0 else 0.0
             counted = factor
         else:
-            factor, counted = math.exp(peak), math.exp(peak - peak_of_all)
+            factor, counted = math.exp(peaks[i]), math.exp(peaks[i] - peak_of_all)
         for f in range(features):
             shares[f] += encoder.weights[i] * weights[f] * counted
         for v in range(size):
@@ -213,7 +198,35 @@ def _mix(queries, query_logs, keys, key_logs, values, encoder):
     return mixed, shares, key_weights
 
 
-@compiled
+@compiled(inner=True)
+def _summarise_keys(keys, key_logs, values):
+    """The keys' features, divided by the exponential of each feature's largest log; those logs; K′ᵀ1 and K′ᵀV."""
+    features, patches = keys.shape
+    key_weights, key_peaks = np.empty((features, patches)), np.empty(features)
+    ones, summary = np.zeros(features), np.zeros((features, len(values)))
+    for f in range(features):
+        key_peaks[f] = np.max(key_logs[f])
+        for j in range(patches):
+            weight = keys[f, j] * math.exp(key_logs[f, j] - key_peaks[f])
+            key_weights[f, j] = weight
+            ones[f] += weight
+            for v in range(len(values)):
+                summary[f, v] += weight * values[v, j]
+    return key_weights, key_peaks, ones, summary
+
+
+@compiled(inner=True)
+def _query_peaks(query_logs, key_peaks):
+    """The largest log of each query's products with the keys' features."""
+    features, patches = query_logs.shape
+    peaks = np.full(patches, -np.inf)
+    for f in range(features):
+        for i in range(patches):
+            peaks[i] = max(peaks[i], query_logs[f, i] + key_peaks[f])
+    return peaks
+
+
+@compiled(inner=True)
 def _normalise(row):
     """Mean 0 and variance 1, in place."""
     mean = np.mean(row)
