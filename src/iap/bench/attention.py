@@ -33,7 +33,7 @@ from iap.attention import (
 )
 from iap.bench.one_core import answer, on_one_core
 
-Method = Literal["exact", "numpy", "jax", "torch", "fused"]
+Method = Literal["exact", "numpy", "jax", "torch", "compiled"]
 METHODS: tuple[Method, ...] = get_args(Method)
 D = 4  # dimensions of queries and keys
 SECONDS_PER_ROW = 0.7
@@ -165,7 +165,7 @@ def _prepare(job: Job) -> Callable[[], Any]:
             torch.set_num_threads(1)
             weights = torch.from_numpy(query), torch.from_numpy(key)
             return lambda: _generic(kernel, case, torch.from_numpy(image), *weights)
-        case "fused":
+        case "compiled":
             from iap.attention.kernels.ranker import Layer, compile_ranker
 
             return partial(

@@ -16,7 +16,7 @@ from iap.envs.core import make_env
 
 SIZES = ((100, 100), (240, 320))
 LOOKS: dict[str, dict[str, Any]] = {
-    "plain": {},
+    "none": {},
     "medium static": {"difficulty": "medium"},
     "medium dynamic": {"difficulty": "medium", "dynamic": True},
 }
@@ -65,7 +65,7 @@ def _dm_control(task: str, size: Sequence[int]) -> list[Row]:
 
 
 def _iap(task: str, size: Sequence[int]) -> list[Row]:
-    return [{"task": task, "size": _name(size), "look": look, **_look_ms(task, size, look)} for look in LOOKS]
+    return [{"task": task, "size": _name(size), "distractions": look, **_look_ms(task, size, look)} for look in LOOKS]
 
 
 def _look_ms(task: str, size: Sequence[int], look: str) -> dict[str, float]:

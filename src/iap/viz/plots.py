@@ -25,7 +25,7 @@ STYLES = {
     "numpy": ("#0072B2", "o"),
     "jax": ("#009E73", "^"),
     "torch": ("#CC79A7", "v"),
-    "fused": ("#000000", "D"),
+    "compiled": ("#000000", "D"),
     "positive": ("#0072B2", "o"),
     "trigonometric": ("#D55E00", "s"),
     "hyperbolic": ("#009E73", "^"),
