@@ -1,4 +1,4 @@
-"""The module beside the tests can be imported, by the tests and by workers."""
+"""Modules in this folder can be imported by the tests and by workers."""
 
 import sys
 from pathlib import Path

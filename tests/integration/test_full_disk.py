@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from training_cases import TINY, iap, iap_here, outcome, run_here, tiny, told
+from training_cases import TINY, error_of, iap, iap_here, outcome, run_here, tiny
 
 from iap.training.run_directory import RunDirectory
 
@@ -41,7 +41,7 @@ def test_a_run_whose_disk_fills_up_stops_with_one_line_and_resumes_when_there_is
     checkpoint = run.checkpoint_file.read_bytes()
 
     ballast = fill(small_disk)
-    refused = told(iap("train", "--resume", run.path, "--pool", "inline", code=1))
+    refused = error_of(iap("train", "--resume", run.path, "--pool", "inline", code=1))
     assert FULL in refused
     assert str(run.path) in refused
     assert run.checkpoint_file.read_bytes() == checkpoint
@@ -54,7 +54,7 @@ def test_a_run_whose_disk_fills_up_stops_with_one_line_and_resumes_when_there_is
 
 def test_a_disk_that_is_full_from_the_start_is_one_line(small_disk):
     fill(small_disk)
-    assert FULL in told(iap_here(*WORDS, "--out", small_disk / "run", code=1))
+    assert FULL in error_of(iap_here(*WORDS, "--out", small_disk / "run", code=1))
 
 
 @pytest.mark.parametrize("left", [8_000, 20_000, 40_000])
@@ -63,7 +63,7 @@ def test_wherever_the_room_ends_the_run_can_be_resumed(small_disk, tmp_path, lef
     ballast = fill(small_disk)
     os.truncate(ballast, ballast.stat().st_size - left)
     out = small_disk / "run"
-    told(iap_here(*WORDS, "--out", out, code=1))
+    error_of(iap_here(*WORDS, "--out", out, code=1))
     ballast.unlink()
     begun = (out / "config.json").exists()
     iap_here(*(["train", "--resume", out, "--pool", "inline"] if begun else [*WORDS, "--out", out]))
@@ -72,7 +72,7 @@ def test_wherever_the_room_ends_the_run_can_be_resumed(small_disk, tmp_path, lef
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").touch()
-    refused = told(iap_here(*WORDS, "--out", tmp_path / "file" / "run", code=1))
+    refused = error_of(iap_here(*WORDS, "--out", tmp_path / "file" / "run", code=1))
     assert f"{tmp_path / 'file' / 'run'} cannot be written (Not a directory)" in refused
 
 
@@ -82,6 +82,6 @@ def test_a_folder_that_becomes_read_only_keeps_its_checkpoint(small_disk, tmp_pa
     longer = (small_disk / "run" / "config.json").read_text().replace('"iterations": 4', '"iterations": 6')
     (small_disk / "run" / "config.json").write_text(longer)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    refused = told(iap_here("train", "--resume", run.path, "--pool", "inline", code=1))
+    refused = error_of(iap_here("train", "--resume", run.path, "--pool", "inline", code=1))
     assert f"{run.path} cannot be written (Read-only file system)" in refused
     assert run.checkpoint_file.read_bytes() == checkpoint

@@ -1,4 +1,4 @@
-"""The command `iap` as users run it, small training runs, and what it means that two of them are the same."""
+"""The command `iap` in a new process or in this one, small training runs, and the result of a run."""
 
 import io
 import subprocess
@@ -8,13 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from iap.cli import main
 from iap.evolution import OpenES
 from iap.policies.serialization import load
 from iap.rollouts import InlinePool
-from iap.training.config import TrainConfig, fitted_to_env
+from iap.training.config import TrainConfig, fit_to_env
 from iap.training.loop import train
-from iap.training.presets.registry import preset
+from iap.training.presets import preset
 from iap.training.run_directory import RunDirectory
 
 IAP = [sys.executable, "-c", "from iap.cli import main; main()"]
@@ -23,13 +22,16 @@ TINY += ["--evaluate-every", "2", "--evaluate-episodes", "2"]
 
 
 def iap(*words: object, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The command in a new process."""
     done = subprocess.run([*IAP, *map(str, words)], capture_output=True, text=True, check=False, **options)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
 
 def iap_here(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """The same in this process, which has loaded already what takes seconds to load."""
+    """The command in this process, which saves the seconds of a new process's imports."""
+    from iap.cli import main
+
     out, errors, ended = io.StringIO(), io.StringIO(), None
     before, sys.argv = sys.argv, ["iap", *map(str, words)]
     try:
@@ -45,8 +47,8 @@ def iap_here(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess([*map(str, words)], code, out.getvalue(), errors.getvalue())
 
 
-def told(done: subprocess.CompletedProcess[str]) -> str:
-    """What went wrong, which is one line."""
+def error_of(done: subprocess.CompletedProcess[str]) -> str:
+    """The error message, which has to be one line."""
     line = done.stderr.strip()
     assert line.startswith("iap: "), line
     assert "\n" not in line, line
@@ -54,7 +56,7 @@ def told(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def tiny(**changes: Any) -> TrainConfig:
-    """What `iap train seek --strategy open-es TINY` trains."""
+    """The config of `iap train seek --strategy open-es TINY`."""
     config = replace(
         preset("seek"),
         strategy=OpenES(population=6),
@@ -64,17 +66,18 @@ def tiny(**changes: Any) -> TrainConfig:
         evaluate_every=2,
         evaluate_episodes=2,
     )
-    return fitted_to_env(replace(config, **changes))
+    return fit_to_env(replace(config, **changes))
 
 
 def outcome(run: RunDirectory) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """All that a run decides: its metrics but for the times, and its last and best θ."""
+    """The result of a run: its metrics without the times, and its last and best θ."""
     rows = [{key: value for key, value in row.items() if key != "seconds"} for row in run.read_metrics()]
     thetas = [load(run.policy_file(which)).theta.tobytes() for which in ("last", "best")]
     return rows, thetas
 
 
 def run_here(config: TrainConfig, path: Path, pool: type = InlinePool, **options: Any) -> RunDirectory:
+    """A whole training run in this process."""
     run = RunDirectory.create(path, config)
     with pool(config.job, **options) as opened:
         train(config, opened, run)
