@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from iap.policies import Policy as Policy
     from iap.policies import PolicyConfig as PolicyConfig
     from iap.training.config import TrainConfig as TrainConfig
-    from iap.training.presets import PRESETS as presets  # noqa: N811
+    from iap.training.presets import PRESETS
+
+    presets = PRESETS
 
 # Public name → where it is defined.
 _PUBLIC = {

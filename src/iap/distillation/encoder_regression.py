@@ -62,8 +62,8 @@ class _Regression:
         with self.torch.no_grad():
             features = self.features(split(policy, self.descent.theta), some)
         self.normaliser = Normaliser.of(features.numpy())
-        known = teacher is not None and teacher.normaliser is not None
-        self.units = teacher.normaliser if known else Normaliser.of(_frame_by_frame(self.dataset.keypoints))  # pyright: ignore
+        known = None if teacher is None else teacher.normaliser
+        self.units = Normaliser.of(_frame_by_frame(self.dataset.keypoints)) if known is None else known
 
     def run(self) -> Pretrained:
         """Train in rounds, with samples of the student added before each but the first."""

@@ -148,7 +148,8 @@ def _symmetry_of(env: gymnasium.Env, wanted: Symmetry) -> Symmetry:
     reflection = None if offered is None else offered.symmetry
     if reflection is None:
         raise ValueError(f"{env_name(env)} does not define a symmetry: give policy.symmetry")
-    return Symmetry(**{name: tuple(values) for name, values in reflection.items()})
+    parts: dict[str, Any] = {name: tuple(values) for name, values in reflection.items()}
+    return Symmetry(**parts)
 
 
 def _check_keypoints(env: gymnasium.Env, policy: PolicyConfig, pretraining: Distillation) -> None:

@@ -67,6 +67,6 @@ def with_parts(
         attention = policy.encoder
         if "kernel" not in vars(attention):
             raise ValueError(f"kernel is an option of attention encoders; {type(attention).__name__} has none")
-        policy = replace(policy, encoder=replace(attention, kernel=KERNELS[kernel]))  # pyright: ignore[reportCallIssue]
+        policy = replace(policy, encoder=replace(attention, kernel=KERNELS[kernel]))
     config = replace(config, policy=policy)
     return config if strategy is None else replace(config, strategy=STRATEGIES[strategy]())
