@@ -1,4 +1,4 @@
-"""The paper's Lemma and its first theorem (hashing), with the errata: 1/√m′, and log(2/p) in the number of bits."""
+"""The paper's lemma and first theorem (hashing), with the errata: 1/√m′, and log(2/p) in the number of bits."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from iap.attention.bounds import bits_for_hashing, hashing_error
 from iap.attention.search import HashLookup
 
 PATCHES, D, EPSILON, P = 200, 4, 0.2, 0.1
-DRAWS = 300  # of G: a failure rate of 0.1 shows as 0.1 ± 0.017
+DRAWS = 300  # of G: the standard error of a failure rate of 0.1 is 0.017
 
 
 def features_of(kernel, *, patches=PATCHES, seed=0, dtype: type[np.floating] = np.float64):
@@ -17,13 +17,13 @@ def features_of(kernel, *, patches=PATCHES, seed=0, dtype: type[np.floating] = n
 
 
 def true_angles(pooled, keys):
-    """θ between each φ(k) and z, by the arctangent, which is exact for small angles too."""
+    """θ between each φ(k) and z, by the arctangent, which is precise for small angles too."""
     z, k = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (pooled.values, keys.values))
     return 2 * np.arctan2(np.linalg.norm(k - z, axis=-1), np.linalg.norm(k + z, axis=-1))
 
 
 def sets_that_agree(kernel, top_k):
-    """How often the largest scores belong to the smallest angles, of 20 draws."""
+    """In how many of 20 draws the patches with the largest scores are those with the smallest angles."""
     agree = 0
     for seed in range(20):
         queries, keys = features_of(kernel, seed=seed)
@@ -49,7 +49,7 @@ def test_lemma_key_features_have_length_exp_of_half_root_d():
 
 
 def worst_errors(bits, draws, *, seed=1):
-    """The largest error of an angle, and of a score, of each of `draws` random hashes."""
+    """The largest errors of an angle and of a score, for each of `draws` random hashes."""
     kernel = Softmax("trigonometric", 15, normalised=True)
     queries, keys = features_of(kernel, seed=seed, dtype=np.float32)
     pooled, scores = pool_queries(queries), rank_scores(queries, keys).true()
@@ -62,7 +62,7 @@ def worst_errors(bits, draws, *, seed=1):
     return np.array(of_angles), np.array(of_scores)
 
 
-def test_theorem_with_enough_bits_angles_and_scores_are_close_and_with_a_tenth_they_are_not():
+def test_theorem_angles_and_scores_are_within_the_bound_with_enough_bits_and_not_with_a_tenth():
     bits = bits_for_hashing(PATCHES, EPSILON, P)
     of_angles, of_scores = worst_errors(bits, DRAWS)
     failed = of_angles > EPSILON * np.pi / 2
@@ -74,18 +74,20 @@ def test_theorem_with_enough_bits_angles_and_scores_are_close_and_with_a_tenth_t
     assert (of_scores > hashing_error(D, EPSILON)).mean() > P
 
 
-def test_theorem_the_bits_hold_for_many_steps_at_once():
+def test_theorem_the_number_of_bits_suffices_for_many_steps_together():
     kernel = Softmax("trigonometric", 15, normalised=True)
     steps, draws = 20, 40
     _, keys = features_of(kernel, dtype=np.float32)
-    asked = [pool_queries(features_of(kernel, seed=2 + step, dtype=np.float32)[0]) for step in range(steps)]
-    angles = [true_angles(pooled, keys) for pooled in asked]
+    pooled_queries = [pool_queries(features_of(kernel, seed=2 + step, dtype=np.float32)[0]) for step in range(steps)]
+    angles = [true_angles(pooled, keys) for pooled in pooled_queries]
 
     def failure_rate(bits):
         failed = 0
         for draw in range(draws):
             database = HashLookup.build(keys, kernel, bits, seed=draw)
-            errors = [np.abs(database.angles(pooled) - true) for pooled, true in zip(asked, angles, strict=True)]
+            errors = [
+                np.abs(database.angles(pooled) - true) for pooled, true in zip(pooled_queries, angles, strict=True)
+            ]
             failed += np.max(errors) > EPSILON * np.pi / 2
         return failed / draws
 
@@ -94,20 +96,20 @@ def test_theorem_the_bits_hold_for_many_steps_at_once():
     assert failure_rate(bits // 10) > P
 
 
-def test_theorem_the_ensemble_it_selects_is_approximate():
+def test_theorem_the_selected_set_is_approximately_the_top():
     kernel, epsilon = Softmax("trigonometric", 15, normalised=True), 0.05
     rng = np.random.default_rng(1)
     queries, keys = rng.standard_normal((2, PATCHES, D)).astype(np.float32)
-    query_features, key_features = featurise(kernel, queries + 2, keys)  # leaning, so that scores differ enough
+    query_features, key_features = featurise(kernel, queries + 2, keys)  # with a mean, so that scores differ enough
     pooled, scores = pool_queries(query_features), rank_scores(query_features, key_features).true()
 
-    def is_approximate(chosen):
-        """Whether they are the top of some ranking within the error: none left out is better by more than twice it."""
-        return np.delete(scores, chosen).max() - scores[chosen].min() <= 2 * hashing_error(D, epsilon)
+    def is_approximate(selected):
+        """Whether no patch that was not selected is better by more than twice the error."""
+        return np.delete(scores, selected).max() - scores[selected].min() <= 2 * hashing_error(D, epsilon)
 
     bits = bits_for_hashing(PATCHES, epsilon, P)
-    chosen = [HashLookup.build(key_features, kernel, bits, seed=draw).top(pooled, 10) for draw in range(50)]
-    assert np.mean([is_approximate(patches) for patches in chosen]) >= 1 - P
+    selected = [HashLookup.build(key_features, kernel, bits, seed=draw).top(pooled, 10) for draw in range(50)]
+    assert np.mean([is_approximate(patches) for patches in selected]) >= 1 - P
     assert not any(is_approximate(rng.choice(PATCHES, 10, replace=False)) for _ in range(50))
 
 

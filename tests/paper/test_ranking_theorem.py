@@ -1,7 +1,7 @@
-"""The second theorem, measured: how many projections bring all scores, or the low ones, within ε of exact softmax.
+"""The second theorem, measured: the number of projections for all scores, or low scores, within ε of exact softmax.
 
-Throughout, r is the exact ranking, r′ the library's, and a failure is ‖r − r′‖∞ > ε; ω is drawn as the library draws it
-unless it is said otherwise. All queries are equal in most tests, so that averaging over them does not help.
+r is the exact ranking, r′ that of the library, and a failure is ‖r − r′‖∞ > ε. ω is drawn as in the library unless
+stated otherwise. All queries are equal in most tests, so that averaging over them does not reduce the error.
 """
 
 import math
@@ -21,7 +21,7 @@ EAST, NORTH = np.eye(D, dtype=np.float32)[:2]
 
 
 def linear_scores(features, m, normalised, queries, keys, trials):
-    """r′ for as many draws of ω, one a row."""
+    """r′ for `trials` draws of ω, one a row."""
     kernels = (Softmax(features, m, normalised, seed) for seed in range(trials))
     return np.array([rank_scores(*featurise(kernel, queries, keys)).true() for kernel in kernels])
 
@@ -35,7 +35,7 @@ def failure_rate(scores, truth, epsilon):
 
 
 def in_the_ball(count, radius, seed=0):
-    """Half of them on its surface, where the error is largest."""
+    """Points of a ball, half of them on its surface, where the error is largest."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(count, D))
     z *= radius / np.linalg.norm(z, axis=1, keepdims=True)
@@ -43,11 +43,11 @@ def in_the_ball(count, radius, seed=0):
     return z.astype(np.float32)
 
 
-def test_trigonometric_features_rank_within_epsilon_with_the_projections_asked_for():
-    """And with a hundredth of them, for the bound is loose.
+def test_trigonometric_features_rank_within_epsilon_with_the_required_projections():
+    """A hundredth of them suffices as well, since the bound is loose.
 
-    It holds for every pair of points of the ball at once, through a net of it and a Lipschitz constant, while a
-    ranking asks for a few hundred pairs: 4(d + 2)(10 + log …) ≈ 380 stands where one pair alone would need 1.4.
+    It covers all pairs of points of the ball, by a net and a Lipschitz constant, while a ranking has a few hundred
+    pairs: the factor 4(d + 2)(10 + log …) ≈ 380 would be 1.4 for a single pair.
     """
     radius, epsilon = 1.0, 0.5
     m = projections_for_ranking(D, radius, epsilon, P)
@@ -58,16 +58,16 @@ def test_trigonometric_features_rank_within_epsilon_with_the_projections_asked_f
     assert failure_rate(scores, truth, epsilon / 5) <= P
     fewer = linear_scores("trigonometric", m // 100, False, queries, keys, trials=200)
     assert failure_rate(fewer, truth, epsilon) <= P
-    hardly_any = linear_scores("trigonometric", 4, False, queries, keys, trials=200)
-    assert failure_rate(hardly_any, truth, epsilon) > P
+    very_few = linear_scores("trigonometric", 4, False, queries, keys, trials=200)
+    assert failure_rate(very_few, truth, epsilon) > P
 
 
 @pytest.mark.parametrize("key", [NORTH, -EAST, (NORTH - EAST) / math.sqrt(2)], ids=["at 90°", "opposite", "at 135°"])
 def test_the_printed_bound_fails_in_a_large_ball_and_the_corrected_one_holds(key):
     """Points at R² = 4√d, so that τ = exp(R²/√d) = e⁴, and scores are up to 55, here about 0 or 1; ε is 5.
 
-    A trigonometric estimate is τ times a mean of m cosines, with standard deviation τ/√(2m). Its error, not the
-    probability of one, is what τ multiplies; so m must grow with τ², but as printed it grows with log τ.
+    A trigonometric estimate is τ times a mean of m cosines, with standard deviation τ/√(2m). τ multiplies the error,
+    not its probability, so m must be proportional to τ²; as printed it increases with log τ only.
     """
     radius, epsilon = math.sqrt(4 * math.sqrt(D)), 5.0
     tau = math.exp(4)
@@ -79,7 +79,7 @@ def test_the_printed_bound_fails_in_a_large_ball_and_the_corrected_one_holds(key
     assert failure_rate(scores, truth, epsilon) > 5 * P
     np.testing.assert_allclose(scores.std(), tau / math.sqrt(2 * printed), rtol=0.15)
 
-    # too many for the library's block-orthogonal draw to be repeated: independent ω, as in the proof, fail alike
+    # The block-orthogonal draw of so many ω is slow to repeat: this uses independent ω, as in the proof.
     rng = np.random.default_rng(0)
     difference = (queries[0] - keys[0]) / D**0.25
 
@@ -90,11 +90,11 @@ def test_the_printed_bound_fails_in_a_large_ball_and_the_corrected_one_holds(key
     corrected = projections_for_ranking(D, radius, epsilon, P)
     assert failures_of_independent_projections(printed, trials=500) > 5 * P
     assert failures_of_independent_projections(corrected, trials=40) == 0
-    assert tau**2 / (2 * corrected) / epsilon**2 < P  # Chebyshev: no luck was needed
+    assert tau**2 / (2 * corrected) / epsilon**2 < P  # by Chebyshev's inequality, for any draw
 
 
 def at_angle(theta, count=1):
-    """Keys at exactly this angle from the query, in different directions."""
+    """Keys at this angle to the query, in different directions."""
     around = np.concatenate([np.eye(D)[1:], -np.eye(D)[1:]])[:count]
     return (math.cos(theta) * EAST + math.sin(theta) * around).astype(np.float32)
 
@@ -103,8 +103,8 @@ ALPHA, EPSILON = math.pi / 4, 0.1
 QUERIES = np.tile(EAST, (5, 1))
 
 
-def test_positive_features_keep_a_low_score_within_epsilon_and_a_tenth_of_them_do_not():
-    """At the angle π − α itself, the worst the theorem allows. Chebyshev is loose, but not by a factor of ten."""
+def test_positive_features_estimate_a_low_score_within_epsilon_and_a_tenth_of_them_do_not():
+    """At the angle π − α, the worst case of the theorem. Chebyshev's inequality is loose by less than ten times."""
     m = projections_for_low_scores(D, ALPHA, EPSILON, P)
     keys = at_angle(math.pi - ALPHA)
     truth = exact(True, QUERIES, keys)
@@ -113,8 +113,8 @@ def test_positive_features_keep_a_low_score_within_epsilon_and_a_tenth_of_them_d
     assert failure_rate(linear_scores("positive", m // 10, True, QUERIES, keys, 400), truth, EPSILON) > P
 
 
-def test_scores_may_be_above_epsilon_and_are_off_by_at_most_epsilon():
-    """The statement says that the scores "are at most ε"; the proof, and the truth, that they are off by at most ε."""
+def test_low_scores_may_exceed_epsilon_but_their_errors_do_not():
+    """The theorem states that the scores "are at most ε"; its proof, and this test, that their errors are."""
     m = projections_for_low_scores(D, ALPHA, EPSILON, P)
     keys = at_angle(math.pi - ALPHA)
     scores = linear_scores("positive", m, True, QUERIES, keys, 100)
@@ -123,10 +123,10 @@ def test_scores_may_be_above_epsilon_and_are_off_by_at_most_epsilon():
 
 
 def test_the_square_of_the_number_of_low_tokens_suffices_and_the_square_of_all_patches_is_not_needed():
-    """The statement has |P|², its proof L². Four low tokens among 60 patches: |P|² holds, and so does |P| alone.
+    """The theorem has |P|², its proof L². With four low tokens among 60 patches |P|² suffices, and so does |P|.
 
-    Each score is one mean of estimates, whose error varies no more than the worst of them does; so Chebyshev with a
-    union over |P| scores is enough, whatever L is. L² would ask for 225 times as many projections.
+    Each score is a mean of estimates, whose error has at most the variance of the worst of them; so Chebyshev's
+    inequality with a union bound over |P| scores suffices for any L. L² would be 225 times as many projections.
     """
     low = at_angle(math.pi - ALPHA, count=4)
     others = np.random.default_rng(0).normal(size=(56, D)).astype(np.float32)
@@ -144,8 +144,8 @@ def test_the_square_of_the_number_of_low_tokens_suffices_and_the_square_of_all_p
     assert rate(single // 10, trials=300) > P
 
 
-def test_different_queries_only_help():
-    """Queries at angles of π − α and more from the low key, as the theorem allows: their mean is no less certain."""
+def test_different_queries_reduce_the_error():
+    """Queries at angles of at least π − α to the low key, as the theorem requires."""
     rng = np.random.default_rng(1)
     key = at_angle(math.pi - ALPHA)
     z = rng.normal(size=(4000, D))
@@ -160,7 +160,7 @@ def test_different_queries_only_help():
 
 
 def test_patches_opposite_to_every_query_are_scored_exactly():
-    """α = 0: the bound asks for a single projection, and that one is enough."""
+    """For α = 0 the bound is a single projection, which suffices."""
     keys = -EAST[None]
     assert projections_for_low_scores(D, 0.0, 1e-4, P) == 1
     scores = linear_scores("positive", 1, True, QUERIES, keys, 50)
