@@ -1,4 +1,7 @@
-"""Two clusters on this computer: one that a pool starts, and one that loses a node and gains another."""
+"""Two clusters on this computer: one that loses a node and gains another, then one that a pool starts beside it.
+
+The order matters: Ray can hang if a process leaves its own cluster and joins one that was started before.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,12 +33,24 @@ STORE_BYTES = 80 << 20  # object store of a node, about the minimum of Ray
 
 @pytest.fixture(scope="module")
 def changing_cluster(importable_by_ray):
-    """A cluster with one node that has a core. It runs before any pool is started."""
+    """A cluster with one node that has a core. It runs until the end of all tests here."""
     head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE_BYTES}
     cluster = Cluster(True, head_node_args=head)
     cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
     yield cluster
     cluster.shutdown()
+
+
+def test_results_do_not_change_if_a_node_leaves_and_another_joins(changing_cluster, tmp_path, expected):
+    job = blind_job({3: "hang"}, tmp_path)
+    [leaving] = [node for node in changing_cluster.list_all_nodes() if not node.head]
+    with RayPool(job, changing_cluster.address, retries=0) as pool, ThreadPoolExecutor(1) as executor:
+        found = executor.submit(pool.evaluate, draw_thetas(job), SEEDS)
+        wait_for_marker(tmp_path, 3)  # some episodes are finished, one hangs, others wait
+        changing_cluster.remove_node(leaving, allow_graceful=False)
+        changing_cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
+        assert to_bits(found.result(60)) == expected
+        assert sorted(node["Alive"] for node in ray.nodes()) == [False, True, True]
 
 
 @pytest.fixture(scope="module")
@@ -126,16 +141,3 @@ def test_a_worker_is_small_and_has_one_thread_of_each_library(tmp_path):
     assert facts["memory_bytes"] < 300e6
     assert not {"jax", "jaxlib", "torch", "matplotlib"} & {*facts["loaded"]}
     assert facts["limits"].items() >= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "LP_NUM_THREADS": "0"}.items()
-
-
-def test_results_do_not_change_if_a_node_leaves_and_another_joins(own_cluster, changing_cluster, tmp_path, expected):
-    own_cluster.close()  # a process is connected to one cluster at a time
-    job = blind_job({3: "hang"}, tmp_path)
-    [leaving] = [node for node in changing_cluster.list_all_nodes() if not node.head]
-    with RayPool(job, changing_cluster.address, retries=0) as pool, ThreadPoolExecutor(1) as executor:
-        found = executor.submit(pool.evaluate, draw_thetas(job), SEEDS)
-        wait_for_marker(tmp_path, 3)  # some episodes are finished, one hangs, others wait
-        changing_cluster.remove_node(leaving, allow_graceful=False)
-        changing_cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
-        assert to_bits(found.result(60)) == expected
-        assert sorted(node["Alive"] for node in ray.nodes()) == [False, True, True]
