@@ -246,7 +246,9 @@ def attend(
     from iap.attention.kernels.ranker import compile_ranker
 
     if not isinstance(image, np.ndarray) or image.ndim != 3:  # noqa: PLR2004
-        raise ValueError(f"image must be an array (height, width, channels), not {getattr(image, 'shape', type(image))}")
+        raise ValueError(
+            f"image must be an array (height, width, channels), not {getattr(image, 'shape', type(image))}"
+        )
     rng = np.random.default_rng(seed)
     size = patch * patch * image.shape[2]
     drawn = rng.standard_normal((2, size, d)).astype(np.float32) / np.float32(np.sqrt(size))
