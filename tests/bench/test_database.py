@@ -7,7 +7,7 @@ from iap.attention import Softmax
 from iap.bench.database import bench_database, ranking_methods, sampling_methods
 
 
-def test_every_method_gets_a_row_and_recomputing_is_the_measure():
+def test_each_method_has_a_row_that_is_compared_with_recomputing():
     rows = bench_database(patches=(50,), projections=(3,), bits=(16,), repeats=2)
     assert [row["method"] for row in rows] == ["recompute", "exact", "hash", "recompute", "exact", "tree"]
     assert [row["bits"] for row in rows] == [None, None, 16, None, None, None]
@@ -18,7 +18,7 @@ def test_every_method_gets_a_row_and_recomputing_is_the_measure():
 
 
 @pytest.mark.parametrize("features", ["trigonometric", "positive"])
-def test_recomputing_finds_the_patches_that_the_exact_lookup_finds(features):
+def test_recomputing_and_exact_lookup_select_the_same_patches(features):
     queries, keys = np.random.default_rng(1).standard_normal((2, 300, 4), dtype=np.float32)
     kernel = Softmax(features, 20, normalised=features == "trigonometric")
     if kernel.signed:
@@ -28,6 +28,6 @@ def test_recomputing_finds_the_patches_that_the_exact_lookup_finds(features):
     assert recompute.step().tolist() == exact.step().tolist()
 
 
-def test_no_repeats_are_refused():
+def test_zero_repeats_are_refused():
     with pytest.raises(ValueError, match="repeats must be at least 1, not 0"):
         bench_database(repeats=0)

@@ -28,35 +28,35 @@ def pick(rows: list[dict], **wanted: object) -> dict:
 
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=40))
-def test_spearman_equals_scipy_s_with_ties(pairs):
+def test_spearman_equals_scipy_also_with_ties(pairs):
     x, y = np.array(pairs, np.float32).T
     assume(x.std() > 0 and y.std() > 0)
     assert spearman(x, y) == pytest.approx(spearmanr(x, y)[0], abs=1e-9)
 
 
-def test_a_constant_ranking_correlates_with_nothing():
+def test_the_correlation_with_constant_scores_is_zero():
     assert spearman(np.zeros(5, np.float32), np.arange(5, dtype=np.float32)) == 0
 
 
 @given(st.integers(1, 10**6), st.integers(1, 16), st.floats(0.1, 10), st.floats(0.01, 0.5))
-def test_the_allowed_error_is_the_smallest_that_m_projections_suffice_for(m, d, radius, p):
+def test_the_allowed_error_is_the_smallest_for_which_m_projections_suffice(m, d, radius, p):
     epsilon = allowed_error(m, d, radius, p)
     assert epsilon is not None
     assert projections_for_ranking(d, radius, epsilon, p) <= m
     assert projections_for_ranking(d, radius, 0.99 * epsilon, p) >= m
 
 
-def test_an_allowed_error_beyond_all_floats_is_none():
+def test_an_allowed_error_beyond_the_range_of_floats_is_none():
     assert allowed_error(15, 4, 1000, 0.1) is None
 
 
-def test_every_row_has_every_key_and_is_plain_json(rows):
+def test_all_rows_have_the_same_keys_and_are_json(rows):
     assert {frozenset(row) for row in rows} == {frozenset(KEYS)}
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
     assert len(rows) == 2 * 2 * 2 + 2 + 2
 
 
-def test_trigonometric_features_rank_as_exact_softmax_does_where_positive_ones_do_not(rows):
+def test_with_few_projections_trigonometric_features_rank_like_exact_softmax_and_positive_ones_do_not(rows):
     best = pick(rows, kind="features", map="trigonometric", normalised=True, m=15)
     worst = pick(rows, kind="features", map="positive", normalised=True, m=15)
     assert best["overlap"] > 0.6
@@ -65,19 +65,19 @@ def test_trigonometric_features_rank_as_exact_softmax_does_where_positive_ones_d
 
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("name", ["positive", "trigonometric"])
-def test_more_projections_rank_better(rows, name, normalised):
+def test_more_projections_improve_the_ranking(rows, name, normalised):
     few, many = (pick(rows, kind="features", map=name, normalised=normalised, m=m) for m in (15, 256))
     assert many["spearman"] > few["spearman"]
     assert many["overlap"] > few["overlap"]
 
 
-def test_more_bits_rank_better(rows):
+def test_more_bits_improve_the_ranking(rows):
     few, many = (pick(rows, kind="hash", bits=bits) for bits in (64, 1024))
     assert many["spearman"] > few["spearman"]
     assert many["max_error"] < few["max_error"]
 
 
-def test_errors_stay_below_the_theorems_where_there_is_one(rows):
+def test_errors_are_below_the_bounds_of_the_theorems(rows):
     bounded = [row for row in rows if row["epsilon"] is not None]
     assert [(row["kind"], row["m"], row["bits"]) for row in bounded] == [
         ("features", 15, None),
@@ -89,13 +89,13 @@ def test_errors_stay_below_the_theorems_where_there_is_one(rows):
 
 
 @pytest.mark.parametrize("normalised", [False, True])
-def test_the_tree_draws_as_closely_to_the_scores_as_direct_draws_do(rows, normalised):
+def test_samples_of_the_tree_are_as_close_to_the_scores_as_direct_samples(rows, normalised):
     row = pick(rows, kind="tree", normalised=normalised)
     assert 0.05 < row["total_variation_direct"] < 0.3
     assert row["total_variation"] == pytest.approx(row["total_variation_direct"], rel=0.05)
 
 
-def test_frames_give_rows_too_the_same_for_the_same_seed_and_progress_hands_every_case_on():
+def test_rows_of_frames_are_reproducible_and_progress_iterates_over_all_cases():
     seen: list[Case] = []
 
     def progress(cases):

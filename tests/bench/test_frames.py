@@ -5,7 +5,7 @@ from iap.bench.frames import measure
 
 
 @pytest.mark.parametrize(("method", "rows"), [("dm_control", 1), ("iap", 3)])
-def test_a_case_is_measured_by_both_methods(monkeypatch, method, rows):
+def test_both_renderers_are_measured(monkeypatch, method, rows):
     monkeypatch.setattr(bench_frames, "FRAMES", {"dm_control": 7, "iap": 7})
     measured = measure(method, ["cartpole-swingup"], [(8, 10)])
     assert len(measured) == rows

@@ -1,1 +1,1 @@
-"""What `iap bench` measures."""
+"""The measurements of `iap bench` and `iap fidelity`, for users to run on their own computer."""

@@ -1,7 +1,7 @@
-"""How long it takes from an image to the scores of its patches, by each method, on one core, in one run.
+"""Time and memory of the computation from an image to the scores of its patches, by several methods, in one run.
 
-Measured in child processes bound to one core and one thread before NumPy is loaded: one for the times, and one for the
-memory, whose allocator gives every large block back at once, so that a peak is a peak.
+Measured in two child processes with one core and one thread: one for times and one for memory. In the second, the
+allocator returns large blocks to the system as soon as they are freed, so that the peak memory is that of one call.
 """
 
 import gc
@@ -31,20 +31,21 @@ from iap.attention import (
     project,
     rank_scores,
 )
-from iap.bench.one_core import answer, on_one_core
+from iap.bench.one_core import run_on_one_core, send
 
 Method = Literal["exact", "numpy", "jax", "torch", "compiled"]
 METHODS: tuple[Method, ...] = get_args(Method)
 D = 4  # dimensions of queries and keys
 SECONDS_PER_ROW = 0.7
 MOST_REPEATS, FEWEST_REPEATS = 100, 5
-SLOW_MS = 300.0  # what takes longer is run once
+SLOW_MS = 300.0  # a call that takes longer is run once
 
-GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+# glibc: return freed blocks of 64 kB or more to the system at once
+RETURN_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
 
 class Case(NamedTuple):
-    """An RGB image and how it is cut into patches."""
+    """The size of an RGB image, and the side and stride of its patches."""
 
     height: int
     width: int
@@ -53,39 +54,46 @@ class Case(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One row to measure."""
+    """One measurement."""
 
-    method: Method
+    method: str
     kernel: str
     patches: int
 
 
-_CUTS = (Case(96, 96, 7, 4), Case(100, 100, 2, 2), Case(240, 320, 4, 4), Case(240, 320, 2, 2), Case(240, 320, 1, 1))
-CASES = {grid_of(*case).patches: case for case in _CUTS}
+_CASES = (Case(96, 96, 7, 4), Case(100, 100, 2, 2), Case(240, 320, 4, 4), Case(240, 320, 2, 2), Case(240, 320, 1, 1))
+CASES = {grid_of(*case).patches: case for case in _CASES}
 
 
 def bench_attention(
     sizes: Sequence[int] = tuple(CASES),
     kernels: Sequence[str] = tuple(KERNELS),
-    methods: Sequence[Method] = METHODS,
+    methods: Sequence[str] = METHODS,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
 ) -> list[dict[str, Any]]:
-    """Rows `{"method", "kernel", "patches", "ms", "extra_mb"}`; PyTorch's only if it is installed.
+    """Rows `{"method", "kernel", "patches", "ms", "extra_mb"}`; those of PyTorch only if it is installed.
 
-    Exact softmax needs no feature map: it is measured once a size and listed under each softmax kernel.
-    `extra_mb` is null where the system does not tell a process its peak memory.
+    Exact softmax does not depend on the feature map: it is measured once per size and listed under each softmax kernel.
+    `extra_mb` is None on systems that do not report the peak memory of a process.
+
+    Args:
+        sizes: numbers of patches, of `CASES`.
+        kernels: names of kernels.
+        methods: of `METHODS`.
+        progress: called with what is being measured and the share that is done.
     """
     for name, given, known in (("sizes", sizes, CASES), ("kernels", kernels, KERNELS), ("methods", methods, METHODS)):
         for value in given:
             if value not in known:
-                raise ValueError(f"{name} must be of {', '.join(map(str, known))}, not {value}")
-    jobs = [Job(method, kernel, size) for kernel in kernels for size in sizes for method in methods]
-    jobs = [job for job in jobs if job.method != "torch" or find_spec("torch")]
+                raise ValueError(f"{name} must be among {', '.join(map(str, known))}, not {value}")
+    available = [method for method in methods if method != "torch" or find_spec("torch")]
+    jobs = [Job(method, kernel, size) for kernel in kernels for size in sizes for method in available]
     needed = list(dict.fromkeys(map(_measured_as, jobs)))
     measured: dict[str, dict[Job, float | None]] = {"time": {}, "memory": {}}
     for number, kind in enumerate(measured):
-        answers = on_one_core(__name__, kind, question=needed, environment=GIVE_BACK if kind == "memory" else {})
-        for job, result in zip(needed, answers, strict=True):
+        environment = RETURN_MEMORY if kind == "memory" else {}
+        results = run_on_one_core(__name__, kind, request=needed, environment=environment)
+        for job, result in zip(needed, results, strict=True):
             measured[kind][job] = result
             done = (number + len(measured[kind]) / len(needed)) / len(measured)
             progress(f"{kind}: {job.method}, {job.kernel}, {job.patches:,} patches", done)
@@ -100,17 +108,18 @@ def bench_attention(
 
 
 def _measured_as(job: Job) -> Job:
+    """The measurement that a row takes its numbers from: exact softmax is measured for one kernel only."""
     return job._replace(kernel="positive") if job.method == "exact" and job.kernel != "relu" else job
 
 
-def _work(kind: str) -> None:
+def _measure_all(kind: str) -> None:
     measure = {"time": _time_ms, "memory": _extra_mb}[kind]
     for job in json.load(sys.stdin):
-        answer(measure(Job(*job)))
+        send(measure(Job(*job)))
 
 
 def _time_ms(job: Job) -> float:
-    """The median time of a call, the first ones not counted."""
+    """The median time of a call, after one call to warm up."""
     run = _prepare(job)
     run()
     times = [_timed(run)]
@@ -121,20 +130,22 @@ def _time_ms(job: Job) -> float:
 
 
 def _timed(run: Callable[[], Any]) -> float:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     run()
-    return 1e3 * (time.perf_counter() - begun)
+    return 1e3 * (time.perf_counter() - start)
 
 
 def _extra_mb(job: Job) -> float | None:
-    """How far a call, with all that it keeps for the next one, raises the process's memory."""
-    status, forget = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-    if not (status.exists() and os.access(forget, os.W_OK)):
+    """The increase of the process's memory by the preparation and one call, at its peak."""
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not (status.exists() and os.access(reset, os.W_OK)):
         return None
-    small = job._replace(patches=min(CASES)) if job.method == "exact" else job  # enough to load all code
+    small = (
+        job._replace(patches=min(CASES)) if job.method == "exact" else job
+    )  # enough to load all code, without the large matrix
     _prepare(small)()
     gc.collect()
-    forget.write_text("5")  # sets the peak back to the present
+    reset.write_text("5")  # resets the peak to the current value
     before = _status_kb(status, "VmRSS")
     _prepare(job)()
     return max(0, _status_kb(status, "VmHWM") - before) / 1024
@@ -145,7 +156,7 @@ def _status_kb(status: Path, name: str) -> int:
 
 
 def _prepare(job: Job) -> Callable[[], Any]:
-    """A call from image to scores, with what depends on the parameters alone done before."""
+    """A function from image to scores; what depends on the parameters only is computed beforehand."""
     case, kernel = CASES[job.patches], KERNELS[job.kernel]
     rng = np.random.default_rng(0)
     image = rng.integers(0, 256, (case.height, case.width, 3), dtype=np.uint8)
@@ -172,6 +183,7 @@ def _prepare(job: Job) -> Callable[[], Any]:
                 compile_ranker(kernel, Layer(query), Layer(key), image.shape, patch=case.patch, stride=case.stride),
                 image,
             )
+    raise ValueError(f"method must be one of {', '.join(METHODS)}, not {job.method!r}")
 
 
 @cache
@@ -196,4 +208,4 @@ def _exact(kernel: Kernel, case: Case, image: Any, query: Any, key: Any) -> Any:
 
 
 if __name__ == "__main__":
-    _work(sys.argv[1])
+    _measure_all(sys.argv[1])

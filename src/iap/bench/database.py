@@ -1,4 +1,4 @@
-"""What the key database of cross-attention saves: the cost of a step and of a refresh, with and without it."""
+"""Time of a step of cross-attention with a key database, and without one."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -12,13 +12,13 @@ from iap.attention.features import Softmax, featurise
 from iap.attention.ranking import pool_queries
 from iap.attention.search import ExactLookup, HashLookup, SamplingTree
 from iap.attention.selection import top
-from iap.bench.one_core import answer
+from iap.bench.one_core import send
 
 Row = dict[str, Any]
 
 
 class Method(NamedTuple):
-    """A way to get from the pooled queries to patches; without a database there is no refresh."""
+    """A method to select patches by the pooled queries; a method without a database has no refresh."""
 
     name: str
     step: Callable[[], np.ndarray]
@@ -33,28 +33,39 @@ def bench_database(
     *,
     d: int = 4,
     top_k: int = 10,
-    lean: float = 1.0,
+    query_mean: float = 1.0,
     repeats: int = 50,
     seed: int = 0,
 ) -> list[Row]:
-    """Milliseconds a step and a refresh take, medians of `repeats`, with everything compiled beforehand.
+    """Milliseconds of a step and of a refresh, medians of `repeats`, after compilation.
 
-    Inside a step: from the pooled queries to `top_k` patches. "recompute" has no database, so its step makes the key
-    features from the (L, d) keys, scores them and takes the top; "exact" and "hash" take the top of what is stored;
-    "tree" draws with replacement. Inside a refresh: from the key features to the database, without G, which is drawn
-    once and kept. Outside both: patches to keys, and the queries' features and pooling, which all have in common.
+    A step is the selection of `top_k` patches by the pooled queries. "recompute" has no database: its step computes the
+    features of the (L, d) keys, their scores and the top. "exact" and "hash" take the top by the stored features,
+    "tree" samples with replacement. A refresh computes the database from the key features; the random matrix G of the
+    hashes is drawn once. Not timed are the projection of patches to keys and the features and pooling of the queries,
+    which all methods have in common.
 
-    Hashing needs trigonometric, normalised features, 2m a key, and the tree positive ones, m a key; "features" tells
-    which, and "over_recompute" compares with recomputing the same. "overlap" is the share of the best patches that are
-    found: keys are Gaussian, and so are queries, about a mean of `lean` in each of d dimensions. Without that mean
-    all scores are nearly equal, and hashes of any useful length find hardly any of the best.
+    Hashing needs normalised trigonometric features (2m per key), the tree positive ones (m per key): see the column
+    "features". "over_recompute" compares with recomputing the same features. "overlap" is the share of the best patches
+    that are found.
+
+    Args:
+        patches: numbers of keys L.
+        projections: numbers of random projections m.
+        bits: lengths of the hashes.
+        d: dimension of queries and keys, which are Gaussian.
+        top_k: number of selected patches.
+        query_mean: mean of the queries in each dimension. With mean 0 all scores are nearly equal, and hashes of a
+            practical length find almost none of the best patches.
+        repeats: number of timed calls.
+        seed: of the queries and keys.
     """
     require_count("repeats", repeats)
     rng = np.random.default_rng(seed)
     rows = []
     for count in patches:
         queries, keys = rng.standard_normal((2, count, d), dtype=np.float32)
-        queries += np.float32(lean)
+        queries += np.float32(query_mean)
         for m in projections:
             ranking, sampling = Softmax("trigonometric", m, normalised=True), Softmax("positive", m)
             rows += _bench(ranking_methods(ranking, queries, keys, top_k, bits), ranking, count, repeats)
@@ -67,7 +78,7 @@ def bench_database(
 def ranking_methods(
     kernel: Softmax, queries: np.ndarray, keys: np.ndarray, top_k: int, bits: Sequence[int]
 ) -> list[Method]:
-    """The best patches by trigonometric features: recomputed, looked up, and looked up by their hashes."""
+    """The best patches by trigonometric features: recomputed, stored, and stored as hashes."""
     query_features, features = featurise(kernel, queries, keys)
     pooled = pool_queries(query_features)
     return [
@@ -79,7 +90,7 @@ def ranking_methods(
 def sampling_methods(
     kernel: Softmax, queries: np.ndarray, keys: np.ndarray, top_k: int, uniforms: np.ndarray
 ) -> list[Method]:
-    """Patches by positive features: the best recomputed and looked up, and drawn from a tree."""
+    """Patches by positive features: the best recomputed, the best stored, and samples from a tree."""
     query_features, features = featurise(kernel, queries, keys)
     pooled = pool_queries(query_features)
     tree = SamplingTree.build(features, kernel)
@@ -103,19 +114,19 @@ def _hash_method(kernel: Softmax, pooled: Scaled, features: Scaled, top_k: int, 
 
 
 def _recompute(kernel: Softmax, pooled: Scaled, keys: np.ndarray, top_k: int) -> np.ndarray:
-    """A step without a database, as fast as NumPy goes; one key stands in for the queries, which are not timed."""
+    """A step without a database, optimised for NumPy. One key replaces the queries, which are not timed."""
     _, features = featurise(kernel, keys[:1], keys)
-    if kernel.signed:  # one scale a key: a matrix-vector product will do
+    if kernel.signed:  # one scale per key: a matrix-vector product suffices
         log_scale = features.log_scale[:, 0]
         return top(features.values @ pooled.values[0] * np.exp(log_scale - log_scale.max()), top_k)
-    exponents = features.log_scale  # one scale an entry: the queries join the exponents, and no other array is made
+    exponents = features.log_scale  # one scale per entry: queries are added to the exponents in place
     exponents += np.log(pooled.values) + pooled.log_scale
     exponents -= exponents.max()
     return top(np.exp(exponents, out=exponents).sum(axis=-1), top_k)
 
 
 def _bench(methods: Sequence[Method], kernel: Softmax, patches: int, repeats: int) -> list[Row]:
-    """One row a method; the first is what the others are compared with."""
+    """One row per method; all are compared with the first."""
     steps_ms = [_time_ms(method.step, repeats) for method in methods]
     best = methods[0].step()
     return [
@@ -135,7 +146,7 @@ def _bench(methods: Sequence[Method], kernel: Softmax, patches: int, repeats: in
 
 
 def _time_ms(run: Callable[[], object], repeats: int) -> float:
-    run()  # compiles it, and warms the caches
+    run()  # compiles, and fills the caches
     times = []
     for _ in range(repeats):
         start = perf_counter()
@@ -145,4 +156,4 @@ def _time_ms(run: Callable[[], object], repeats: int) -> float:
 
 
 if __name__ == "__main__":
-    answer(bench_database())
+    send(bench_database())

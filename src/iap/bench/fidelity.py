@@ -1,4 +1,4 @@
-"""How faithful is linear-time ranking? Feature maps, hashing and tree sampling against what they stand in for."""
+"""Errors of linear-time ranking: feature maps, hashing and tree sampling, compared with what they approximate."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -33,17 +33,17 @@ Source = Literal["synthetic", "frames"]
 Row = dict[str, Any]
 
 D = 4
-PATCHES = 2500  # of the synthetic source
+PATCHES = 2500  # of a synthetic scene
 FRAME = (240, 320)
 PATCH = 4
-SEARCHED = 64  # projections of the features that are hashed or put into a tree
+STORED_PROJECTIONS = 64  # of the features that are hashed or stored in a tree
 SAMPLES = 20_000
-FAILURE = 0.1  # the p of the theorems
+FAILURE = 0.1  # p of the theorems, the probability of a larger error
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row to be."""
+    """What one row measures."""
 
     source: Source
     kind: Literal["features", "hash", "tree"]
@@ -63,7 +63,7 @@ class Scene:
 
     @property
     def radius(self) -> float:
-        """Of the smallest ball around 0 that holds all queries and keys."""
+        """The largest norm of a query or key."""
         return max(float(np.linalg.norm(x, axis=-1).max()) for x in (self.queries, self.keys))
 
 
@@ -78,22 +78,22 @@ def fidelity(
     seed: int = 0,
     progress: Callable[[Sequence[Case]], Iterable[Case]] = iter,
 ) -> list[Row]:
-    """A row a case, each a mean over `draws` scenes and projections ω; a quantity that a case lacks is None.
+    """One row per case, each a mean over `draws` scenes and projections ω; quantities that do not apply are None.
 
-    Features are compared with exact softmax scores r, hashing with the same features un-hashed: the share of the
-    `top_k` best patches found, Spearman's correlation, the largest error of a score, and the error ε that the theorem
-    allows with probability 0.9. The tree's draws are compared with the scores that they should follow, by total
-    variation, beside as many direct draws.
+    Features are compared with exact softmax scores r, hashes with the features that they are made of: the share of the
+    `top_k` best patches that is found, Spearman's correlation, the largest error of a score, and the error ε that the
+    theorem allows with probability 0.9. Samples of the tree, and as many direct samples, are compared with the
+    distribution given by the scores, by total variation.
 
     Args:
         sources: Gaussian queries and keys, or random projections of the patches of rendered frames.
         maps: the feature maps of softmax.
-        projections: m, how many ω.
-        bits: m′, how many signs of a hashed key.
-        top_k: l, how many of the best patches are to be found.
-        draws: how many scenes and ω each row is a mean of.
+        projections: numbers m of projections ω.
+        bits: numbers m′ of bits of a hash.
+        top_k: number l of best patches.
+        draws: number of scenes and of draws of ω in each mean.
         seed: of everything random.
-        progress: hands the cases on one by one, such as `rich.progress.track`.
+        progress: iterates over the cases, such as `rich.progress.track`.
     """
     require_count("top_k", top_k)
     require_count("draws", draws)
@@ -104,7 +104,7 @@ def fidelity(
 
 
 def allowed_error(m: int, d: int, radius: float, p: float) -> float | None:
-    """The ε for which `projections_for_ranking` asks for m projections; None if no float can hold it."""
+    """The ε for which `projections_for_ranking` is m; None if it exceeds the range of floats."""
     if radius**2 / math.sqrt(d) > LARGEST_EXPONENT:
         return None
     low, high = 1e-9, 1e3 * math.exp(radius**2 / math.sqrt(d))
@@ -118,7 +118,7 @@ def allowed_error(m: int, d: int, radius: float, p: float) -> float | None:
 
 
 def spearman(x: Float[np.ndarray, " L"], y: Float[np.ndarray, " L"]) -> float:
-    """The correlation of ranks, equal values sharing their mean rank; 0 if either is constant."""
+    """Spearman's rank correlation; equal values have their mean rank; 0 if either array is constant."""
     a, b = (ranks - ranks.mean() for ranks in (_ranks(x), _ranks(y)))
     size = math.sqrt((a @ a) * (b @ b))
     return float(a @ b) / size if size > 0 else 0.0
@@ -134,9 +134,9 @@ def _scenes(source: Source, draws: int, seed: int) -> list[Scene]:
     if source == "synthetic":
         pairs = [_draw_gaussian(rng) for _ in range(draws)]
     elif source == "frames":
-        pairs = [_look(frame, rng) for frame in render_frames(size=FRAME, count=draws, seed=seed)]
+        pairs = [_project_frame(frame, rng) for frame in render_frames(size=FRAME, count=draws, seed=seed)]
     else:
-        raise ValueError(f'sources must be of "synthetic" and "frames", not {source!r}')
+        raise ValueError(f'sources must be among "synthetic" and "frames", not {source!r}')
     return [
         Scene(q, k, {normalised: exact_scores(Softmax(normalised=normalised), q, k) for normalised in (False, True)})
         for q, k in pairs
@@ -144,10 +144,10 @@ def _scenes(source: Source, draws: int, seed: int) -> list[Scene]:
 
 
 def _draw_gaussian(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Queries and keys about means of their own.
+    """Queries and keys with random means.
 
-    Without means the expected score of a key depends on its length only, and if normalised on nothing: the best ten
-    would be a matter of chance. The sizes, ½ for means and spread alike, are a choice that the figures depend on.
+    With mean 0 the expected score of a key depends on its norm only, and on nothing if normalised: the ten best would
+    be random. The standard deviations of means and values, both ½, are a choice that the results depend on.
     """
     spread = rng.standard_normal((2, PATCHES, D), dtype=np.float32)
     means = rng.standard_normal((2, 1, D), dtype=np.float32)
@@ -155,8 +155,8 @@ def _draw_gaussian(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return queries, keys
 
 
-def _look(frame: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Queries and keys of a frame, by a policy that has learnt nothing yet."""
+def _project_frame(frame: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys of a frame's patches, by random projections."""
     tokens = place(extract(as_pixels(frame), PATCH, PATCH), grid_of(*FRAME, PATCH, PATCH), Positions())
     weights = rng.standard_normal((2, tokens.shape[-1], D), dtype=np.float32) / np.float32(math.sqrt(tokens.shape[-1]))
     return project(tokens, weights[0]), project(tokens, weights[1])
@@ -166,8 +166,8 @@ def _cases(source: Source, maps: Sequence[MapName], projections: Sequence[int], 
     for name in maps:
         for normalised in (False, True):
             yield from (Case(source, "features", name, normalised, m) for m in projections)
-    yield from (Case(source, "hash", "trigonometric", True, SEARCHED, count) for count in bits)
-    yield from (Case(source, "tree", "positive", normalised, SEARCHED) for normalised in (False, True))
+    yield from (Case(source, "hash", "trigonometric", True, STORED_PROJECTIONS, count) for count in bits)
+    yield from (Case(source, "tree", "positive", normalised, STORED_PROJECTIONS) for normalised in (False, True))
 
 
 def _row(case: Case, scenes: Sequence[Scene], top_k: int, seed: int) -> Row:
@@ -182,7 +182,7 @@ def _row(case: Case, scenes: Sequence[Scene], top_k: int, seed: int) -> Row:
 
 
 def _score(case: Case, scene: Scene, seed: int) -> tuple[Scaled, Scaled]:
-    """The scores to be judged, and those to judge them by."""
+    """The approximate scores, and those that they approximate."""
     kernel = Softmax(case.map, case.m, case.normalised, seed)
     queries, keys = featurise(kernel, scene.queries, scene.keys)
     scores = rank_scores(queries, keys)
@@ -197,8 +197,8 @@ def _compare_draws(case: Case, scene: Scene, seed: int) -> dict[str, float]:
     scores = rank_scores(queries, keys).values.astype(np.float64)
     shares = scores / scores.sum()
     rng = np.random.default_rng(seed)
-    drawn = SamplingTree.build(keys, kernel).draw(pool_queries(queries), SAMPLES, rng.random(SAMPLES))
-    by_tree = np.bincount(drawn, minlength=len(shares))
+    sampled = SamplingTree.build(keys, kernel).draw(pool_queries(queries), SAMPLES, rng.random(SAMPLES))
+    by_tree = np.bincount(sampled, minlength=len(shares))
     directly = rng.multinomial(SAMPLES, shares)
     return {
         "total_variation": 0.5 * float(np.abs(by_tree / SAMPLES - shares).sum()),
@@ -216,12 +216,12 @@ def _compare(estimate: Scaled, truth: Scaled, top_k: int) -> dict[str, float]:
 
 
 def _true(scores: Scaled) -> np.ndarray:
-    """The scores themselves, in float64 since their scale may be beyond float32."""
+    """The scores without their scale, in float64 since they may exceed the range of float32."""
     return scores.values * np.exp(scores.log_scale, dtype=np.float64)
 
 
 def _epsilon(case: Case, scenes: Sequence[Scene]) -> float | None:
-    """The error of a score that the theorem allows, where there is one."""
+    """The error of a score that the theorem allows, for the cases that it covers."""
     if case.bits is not None:
         patches = len(scenes[0].keys)
         return hashing_error(D, math.sqrt(2 / case.bits * math.log(2 * patches / FAILURE)))

@@ -1,4 +1,4 @@
-"""How much faster a step with its frame is here than through dm_control's own renderer."""
+"""Time of a control-suite step with its frame, compared with dm_control's own renderer."""
 
 import json
 import sys
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from iap.bench.one_core import answer, on_one_core
+from iap.bench.one_core import run_on_one_core, send
 from iap.envs.control_suite.frames import CAMERA
 from iap.envs.control_suite.loading import loaded
 from iap.envs.core import make_env
 
 SIZES = ((100, 100), (240, 320))
-LOOKS: dict[str, dict[str, Any]] = {
+DISTRACTIONS: dict[str, dict[str, Any]] = {
     "none": {},
     "medium static": {"difficulty": "medium"},
     "medium dynamic": {"difficulty": "medium", "dynamic": True},
@@ -29,29 +29,34 @@ Row = dict[str, Any]
 def bench_frames(
     tasks: Sequence[str] = ("cheetah-run",), sizes: Sequence[tuple[int, int]] = SIZES, rounds: int = 3
 ) -> list[Row]:
-    """Milliseconds of the processor for one step of the task and its frame: medians, the best of `rounds` turns each.
+    """Processor time of one step and its frame in milliseconds: medians, the best of `rounds` processes each.
 
-    dm_control steps and renders as it does by default, without distractions; each turn is a process of its own on one
-    core, since two renderers in one process would change each other's pixels.
+    dm_control steps and renders with its default settings, without distractions. Each renderer has its own process on
+    one core, since two renderers in one process change each other's pixels.
+
+    Args:
+        tasks: names of control-suite tasks.
+        sizes: (height, width) of the frames.
+        rounds: number of processes for each renderer, in turn.
     """
-    question = {"tasks": list(tasks), "sizes": [list(size) for size in sizes]}
-    turns: dict[str, list[list[Row]]] = {"dm_control": [], "iap": []}
+    request = {"tasks": list(tasks), "sizes": [list(size) for size in sizes]}
+    measured: dict[str, list[list[Row]]] = {"dm_control": [], "iap": []}
     for _ in range(rounds):
-        for method, answers in turns.items():
-            [rows] = on_one_core(__name__, method, question=question)
-            answers.append(rows)
-    theirs, ours = ([_best(each) for each in zip(*answers, strict=True)] for answers in turns.values())
+        for method, results in measured.items():
+            [rows] = run_on_one_core(__name__, method, request=request)
+            results.append(rows)
+    theirs, ours = ([_best(each) for each in zip(*results, strict=True)] for results in measured.values())
     their_ms = {(row["task"], row["size"]): row["frame_ms"] for row in theirs}
     return [_compared(row, their_ms[row["task"], row["size"]]) for row in ours]
 
 
 def measure(method: str, tasks: Sequence[str], sizes: Sequence[Sequence[int]]) -> list[Row]:
-    """What one method takes in each case."""
-    measured = _dm_control if method == "dm_control" else _iap
-    return [row for task in tasks for size in sizes for row in measured(task, size)]
+    """The rows of one renderer."""
+    measure_one = _measure_dm_control if method == "dm_control" else _measure_iap
+    return [row for task in tasks for size in sizes for row in measure_one(task, size)]
 
 
-def _dm_control(task: str, size: Sequence[int]) -> list[Row]:
+def _measure_dm_control(task: str, size: Sequence[int]) -> list[Row]:
     with loaded(task, seed=0) as env:
         env.reset()
         spec = env.action_spec()
@@ -64,12 +69,15 @@ def _dm_control(task: str, size: Sequence[int]) -> list[Row]:
         return [{"task": task, "size": _name(size), "frame_ms": _milliseconds(frame, actions)}]
 
 
-def _iap(task: str, size: Sequence[int]) -> list[Row]:
-    return [{"task": task, "size": _name(size), "distractions": look, **_look_ms(task, size, look)} for look in LOOKS]
+def _measure_iap(task: str, size: Sequence[int]) -> list[Row]:
+    return [
+        {"task": task, "size": _name(size), "distractions": name, **_times_ms(task, size, options)}
+        for name, options in DISTRACTIONS.items()
+    ]
 
 
-def _look_ms(task: str, size: Sequence[int], look: str) -> dict[str, float]:
-    env = make_env(f"iap/{task}-v0", size=size, action_repeat=1, **LOOKS[look])
+def _times_ms(task: str, size: Sequence[int], options: dict[str, Any]) -> dict[str, float]:
+    env = make_env(f"iap/{task}-v0", size=size, action_repeat=1, **options)
     reset_ms = _milliseconds(lambda seed: env.reset(seed=int(seed)), range(RESETS))
     space: Any = env.action_space
     actions = np.random.default_rng(0).uniform(space.low, space.high, (FRAMES["iap"], *space.shape))
@@ -89,9 +97,9 @@ def _name(size: Sequence[int]) -> str:
 def _milliseconds(call: Callable[[Any], object], arguments: Sequence[Any] | np.ndarray) -> float:
     times = []
     for argument in arguments:
-        begun = process_time()
+        start = process_time()
         call(argument)
-        times.append(process_time() - begun)
+        times.append(process_time() - start)
     return 1000 * median(times[WARM_UP:])
 
 
@@ -101,4 +109,4 @@ def _best(rows: Sequence[Row]) -> Row:
 
 
 if __name__ == "__main__":
-    answer(measure(sys.argv[1], **json.load(sys.stdin)))
+    send(measure(sys.argv[1], **json.load(sys.stdin)))

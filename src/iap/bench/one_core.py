@@ -1,4 +1,4 @@
-"""Measuring in a child process that has one core and one thread, set before NumPy is loaded."""
+"""Measurements in a child process with one core and one thread, which are set before NumPy is imported."""
 
 import json
 import os
@@ -16,10 +16,17 @@ ONE_THREAD = {
 }
 
 
-def on_one_core(
-    module: str, *arguments: str, question: Any = None, environment: Mapping[str, str] | None = None
+def run_on_one_core(
+    module: str, *arguments: str, request: Any = None, environment: Mapping[str, str] | None = None
 ) -> Iterator[Any]:
-    """Run `python -m module arguments`, with `question` as JSON on standard input; yield its answers as they come."""
+    """Run `python -m module arguments` and yield its results as they arrive.
+
+    Args:
+        module: calls `send` with each result.
+        arguments: of the command.
+        request: sent as JSON on standard input.
+        environment: further environment variables.
+    """
     command = [sys.executable, "-m", module, *arguments]
     variables = {**os.environ, **ONE_THREAD, **(environment or {})}
     with subprocess.Popen(command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
@@ -28,17 +35,17 @@ def on_one_core(
         try:
             if hasattr(os, "sched_setaffinity"):
                 os.sched_setaffinity(child.pid, {max(os.sched_getaffinity(child.pid))})
-            child.stdin.write(json.dumps(question))
+            child.stdin.write(json.dumps(request))
             child.stdin.close()
             yield from map(json.loads, child.stdout)
         except BaseException:
             child.kill()
             raise
     if child.returncode != 0:
-        raise RuntimeError(f"the measuring process ended with status {child.returncode}; its message stands above")
+        raise RuntimeError(f"the measurement ended with status {child.returncode}; see its message above")
 
 
-def answer(result: Any) -> None:
-    """Hand a result to the parent, from within the child."""
+def send(result: Any) -> None:
+    """Send a result from the child to the parent."""
     sys.stdout.write(json.dumps(result) + "\n")
     sys.stdout.flush()

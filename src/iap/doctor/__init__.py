@@ -1,1 +1,1 @@
-"""What `iap doctor` checks."""
+"""The checks of `iap doctor`: does each part of the installation work on this computer?"""

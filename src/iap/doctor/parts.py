@@ -1,25 +1,26 @@
-"""The parts that `iap` needs or can use, and the command that tries each."""
+"""The parts that `iap doctor` checks, and the command that checks each."""
 
 import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
-from iap.doctor import trials
+from iap.doctor import checks
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A part and the command that tries it, which prints what it found as JSON.
+class Part:
+    """A part of the installation and the command that checks it, which prints its result as JSON.
 
     Attributes:
         name: of the part.
-        command: to run.
-        required: whether `iap` needs it.
-        extra: of this package that brings the part; empty for what always comes along.
-        environment: variables to set.
-        remedy: what helps when it crashes or hangs, if that is not to install it anew.
+        command: the command.
+        required: whether a failure is an error.
+        extra: the extra of this package that installs the part; empty for the core.
+        environment: environment variables of the command.
+        fix: what to do if the check crashes or hangs; by default, reinstalling the package.
     """
 
     name: str
@@ -27,44 +28,45 @@ class Trial:
     required: bool = True
     extra: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
-    remedy: str | None = None
+    fix: str | None = None
 
 
-def all_trials(runs: str | Path = "runs") -> list[Trial]:
-    """Every part there is to try."""
+def all_parts(runs: str | Path = "runs") -> list[Part]:
+    """All parts. Those of the extras `envs` and `viz` are required if the extra is installed."""
     silent = {"SDL_VIDEODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
-    modest = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # a look at a GPU should not take all of its memory
+    no_preallocation = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most of a GPU's memory
+    has_envs, has_viz = find_spec("mujoco") is not None, find_spec("imageio_ffmpeg") is not None
     return [
-        Trial("Python", _own(trials.try_python)),
-        Trial("cores and memory", _own(trials.try_machine)),
-        Trial("disk", _own(trials.try_disk, str(runs))),
-        Trial("NumPy and Numba", _own(trials.try_ranking)),
-        Trial("JAX", _own(trials.try_jax), environment=modest),
-        Trial("evolution", _own(trials.try_evolution), environment=modest),
-        Trial("Gymnasium", _own(trials.try_gymnasium, "iap/Seek-v0")),
-        Trial("MuJoCo", _own(trials.try_simulator), environment={"MUJOCO_GL": "disable"}),
-        *(_draw_with(backend, used) for backend, used in _backends().items()),
-        Trial("video", _own(trials.try_video)),
-        Trial("box2d", _own(trials.try_gymnasium, "CarRacing-v3"), False, "box2d", silent),
-        Trial("torch", _own(trials.try_import, "torch"), False, "torch"),
-        Trial("ray", _own(trials.try_import, "ray"), False, "ray"),
+        Part("Python", _command(checks.check_python)),
+        Part("cores and memory", _command(checks.check_machine)),
+        Part("disk", _command(checks.check_disk, str(runs))),
+        Part("NumPy and Numba", _command(checks.check_numba)),
+        Part("Gymnasium", _command(checks.check_env, "iap/Seek-v0")),
+        Part("JAX", _command(checks.check_jax), extra="train", environment=no_preallocation),
+        Part("evolution", _command(checks.check_evolution), extra="train", environment=no_preallocation),
+        Part("MuJoCo", _command(checks.check_mujoco), has_envs, "envs", {"MUJOCO_GL": "disable"}),
+        *(_rendering(backend, used and has_envs) for backend, used in _backends().items()),
+        Part("video", _command(checks.check_video), has_viz, "viz"),
+        Part("box2d", _command(checks.check_env, "CarRacing-v3"), False, "box2d", silent),
+        Part("torch", _command(checks.check_import, "torch"), False, "torch"),
+        Part("ray", _command(checks.check_import, "ray"), False, "ray"),
     ]
 
 
-def _draw_with(backend: str, used: bool) -> Trial:
+def _rendering(backend: str, required: bool) -> Part:
     other = "osmesa" if backend == "egl" else "egl"
-    command, environment = _own(trials.try_rendering, backend), {"MUJOCO_GL": backend}
-    return Trial(f"OpenGL, {backend}", command, used, environment=environment, remedy=f"export MUJOCO_GL={other}")
+    command, environment = _command(checks.check_rendering, backend), {"MUJOCO_GL": backend}
+    return Part(f"OpenGL, {backend}", command, required, "envs", environment, fix=f"export MUJOCO_GL={other}")
 
 
-def _own(function: Callable[..., str], *arguments: str) -> tuple[str, ...]:
-    """The command that runs a trial; -P keeps the modules of the current folder out of its way."""
-    return (sys.executable, "-P", "-m", trials.__name__, function.__name__, *arguments)
+def _command(function: Callable[..., str], *arguments: str) -> tuple[str, ...]:
+    """The command that runs a check; with -P, Python does not import modules from the current folder."""
+    return (sys.executable, "-P", "-m", checks.__name__, function.__name__, *arguments)
 
 
 def _backends() -> dict[str, bool]:
-    """The ways to draw, and whether each is the one in use, which comes first."""
+    """The OpenGL backends, and whether each is the one in use, which comes first."""
     on_linux = sys.platform == "linux"
     has_screen = not on_linux or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
     used = os.environ.get("MUJOCO_GL", "glfw" if has_screen else "egl")
-    return {backend: backend == used for backend in (used, *(trials.LIBRARIES if on_linux else ()))}
+    return {backend: backend == used for backend in (used, *(checks.LIBRARIES if on_linux else ()))}
