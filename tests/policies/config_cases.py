@@ -84,7 +84,7 @@ def random_theta(config: PolicyConfig, seed: int = 0) -> np.ndarray:
 def random_policy(
     config: PolicyConfig, seed: int = 0, normaliser: Normaliser | None = None, *, compiled: bool = False
 ) -> Policy:
-    """A policy with a random θ. Steps run in NumPy unless a test asks for compiled ones, which take seconds to build."""
+    """A policy with a random θ; its steps run in NumPy unless compiled ones are asked for, which take seconds."""
     return Policy(config, unflatten(config, random_theta(config, seed)), normaliser, compiled=compiled)
 
 
