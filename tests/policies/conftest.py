@@ -1,6 +1,7 @@
-"""The module of cases beside the tests can be imported by them."""
+"""Tests of policies can import the modules of cases and of toy parts."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+for folder in (Path(__file__).parent, Path(__file__).parents[1]):
+    sys.path.insert(0, str(folder))

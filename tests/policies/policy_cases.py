@@ -1,117 +1,126 @@
-"""What tests of policies share: any spec, any observation, and a policy of some spec with lively parameters."""
+"""Combinations of parts whose compiled steps are tested.
 
+A compiled step takes seconds to compile for each combination of parts. So tests of arbitrary configs run plain NumPy, and
+compiled steps are tested on `CASES`, which reach every branch of the compiled code.
+"""
+
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
+from config_cases import observations as observations_of_bytes
 
-from iap.attention import Positions, ReLU, Softmax
+from iap.attention import KERNELS, Kernel, ReLU, Softmax
 from iap.policies import (
     CNN,
+    GRU,
     LSTM,
     MLP,
     AttentionAgent,
     Blind,
+    Controller,
+    Encoder,
     Hierarchy,
     Linear,
     MultiHeadRank,
-    Normaliser,
-    Policy,
     PolicyConfig,
+    PooledMoments,
     Quadratic,
     Rank,
+    SelectedPatches,
     Trans,
-    blocks,
-    unflatten,
 )
 
-VALUES = ["pixels", "centres", "projection"]
-KERNELS = st.sampled_from([ReLU(), Softmax(projections=5), Softmax("hyperbolic", 4), Softmax("favor++", 4)])
-POSITIONS = st.sampled_from([Positions(), Positions("concat", channels=3), Positions("none")])
-STEMS = ((3, 3, 1),), ((2, 3, 1), (3, 2, 1))
-CONTROLLERS = st.sampled_from([Linear(), MLP((3,)), MLP((4, 2)), LSTM(3), Quadratic(), Quadratic(changes=True)])
+Case = tuple[PolicyConfig, type]  # and the dtype of the images
 
 
-def patches() -> dict[str, Any]:
-    return {"patch": st.integers(1, 3), "stride": st.integers(1, 3), "d": st.integers(1, 5)}
+def small(kernel: Kernel) -> Kernel:
+    """The kernel with few random projections."""
+    return kernel if isinstance(kernel, ReLU) else replace(kernel, projections=8)
 
 
-@st.composite
-def ranks(draw: DrawFn) -> Rank:
-    """Any rank encoder; an image of 8×8 has patches enough."""
-    order = draw(st.sampled_from(["score", "image", "pooled"]))
-    values = ("centres",) if order == "pooled" else tuple(draw(st.permutations(VALUES))[: draw(st.integers(1, 3))])
-    chosen: dict[str, Any] = {
-        **{name: draw(strategy) for name, strategy in patches().items()},
-        **{name: draw(st.booleans()) for name in ("learn_pooling", "normalise_rows", "bias")},
-        **{name: draw(st.booleans()) for name in ("placed", "soft")},
-        "top_k": draw(st.integers(1, 4)),
-        "kernel": draw(KERNELS),
-        "positions": draw(POSITIONS),
-        "heads": draw(st.integers(1, 3)),
-        "masked": order == "image" and draw(st.booleans()),
-        "select": draw(st.sampled_from(["top", "sample"])),
-        "values": values,
-        "order": order,
+def case(encoder: Encoder, controller: Controller = Linear(), dtype: type = np.uint8, **options: Any) -> Case:  # noqa: B008
+    return PolicyConfig((12, 16, 2), 3, 2, encoder=encoder, controller=controller, **options), dtype
+
+
+def _rank_cases() -> dict[str, Case]:
+    relu, positive, trigonometric, hyperbolic, favor = (
+        small(KERNELS[name]) for name in ("relu", "positive", "trigonometric", "hyperbolic", "favor++")
+    )
+    rank, short = Rank(2, 2, top_k=5), Hierarchy(max_command_steps=3)
+    all_values = SelectedPatches(("pixels", "centres", "projection"), order="score")
+    return {
+        "rank relu, frames": case(replace(rank, kernel=relu), frames=3, image_every=2),
+        "rank positive, stored keys": case(
+            replace(rank, kernel=positive, keys_every=2, features=all_values), MLP((4, 3)), np.float32
+        ),
+        "rank trigonometric, masked": case(
+            replace(rank, kernel=trigonometric, features=SelectedPatches(("projection",), masked=True)), GRU(3)
+        ),
+        "rank hyperbolic, sampled": case(
+            replace(rank, kernel=hyperbolic, select="sample", bias=True), LSTM(3), np.float32, hierarchy=short
+        ),
+        "rank favor++, learnt pooling": case(
+            replace(rank, kernel=favor, learn_pooling=True, normalise_rows=True, features=PooledMoments(2)),
+            hierarchy=short,
+        ),
+        "rank moments": case(
+            replace(rank, features=PooledMoments(3, position_weighted=True, score_weighted=True), top_k=40),
+            dtype=np.float32,
+            preprocessing=("frame_difference", "local_contrast_fine"),
+            relative_to_first_frame=True,
+            frames=2,
+        ),
     }
-    return Rank(**chosen)
 
 
-def encoders() -> st.SearchStrategy:
-    """Any encoder for images of 8×8 or more."""
-    flags = {name: st.booleans() for name in ("residual", "layer_norm", "normalise_rows")}
-    sizes = {"rows": st.integers(1, 3), "width": st.integers(2, 3)}
-    return st.one_of(
-        ranks(),
-        st.builds(MultiHeadRank, top_k=st.integers(1, 4), heads=st.integers(1, 3), **patches()),
-        st.sampled_from([MultiHeadRank(patch=2, stride=1, top_k=2, stem=stem) for stem in STEMS]),
-        st.builds(Trans, kernel=KERNELS, positions=POSITIONS, **patches(), **flags, **sizes),
-        st.builds(AttentionAgent, top_k=st.integers(1, 4), linear=st.booleans(), kernel=KERNELS, **patches()),
-        st.sampled_from([CNN(), CNN(((2, 3, 2), (3, 2, 1))), Blind()]),
+def _mixing_cases() -> dict[str, Case]:
+    relu, positive, trigonometric, hyperbolic, favor = (
+        small(KERNELS[name]) for name in ("relu", "positive", "trigonometric", "hyperbolic", "favor++")
     )
+    trans = Trans(2, 2, rows=2, value_size=3)
+    agent = AttentionAgent(3, 2, top_k=4, linear=True)
+    return {
+        "trans relu": case(replace(trans, kernel=relu), first_frame_features=True),
+        "trans positive": case(
+            replace(trans, kernel=positive, residual=False), dtype=np.float32, preprocessing=("first_frame_difference",)
+        ),
+        "trans trigonometric": case(replace(trans, kernel=trigonometric, normalise_rows=False)),
+        "trans hyperbolic": case(replace(trans, kernel=hyperbolic, layer_norm=False)),
+        "trans favor++": case(
+            replace(trans, kernel=favor), Quadratic(deltas=True), preprocessing=("image", "local_contrast_coarse")
+        ),
+        "attention agent": case(AttentionAgent(3, 2, top_k=4), LSTM(4)),
+        "attention agent floats": case(AttentionAgent(3, 2, top_k=4, scale_by="d"), dtype=np.float32),
+        "attention agent relu": case(replace(agent, kernel=relu)),
+        "attention agent positive": case(replace(agent, kernel=positive)),
+        "attention agent trigonometric": case(replace(agent, kernel=Softmax("trigonometric", 64))),
+        "attention agent hyperbolic": case(replace(agent, kernel=hyperbolic), dtype=np.float32),
+        "attention agent favor++": case(replace(agent, kernel=favor)),
+    }
 
 
-@st.composite
-def specs(draw: DrawFn) -> PolicyConfig:
-    """Any policy of a small image."""
-    encoder = draw(encoders())
-    level = draw(
-        st.sampled_from([None, Hierarchy(), Hierarchy(latent_size=1, max_command_steps=3, low=MLP((2,))), Hierarchy(low=Quadratic())])
-    )
-    frames, relative_to_first_frame = draw(st.integers(1, 3)), draw(st.booleans())
-    return PolicyConfig(
-        image_shape=(draw(st.integers(8, 11)), draw(st.integers(8, 11)), draw(st.sampled_from([1, 3]))),
-        sensors=draw(st.integers(0, 3)),
-        actions=draw(st.integers(1, 3)),
-        encoder=encoder,
-        controller=draw(CONTROLLERS),
-        frames=frames,
-        preprocessing=draw(st.sampled_from([("image",), ("frame_difference",), ("local_contrast_coarse", "frame_difference"), ("first_frame_difference", "local_contrast_fine")])),
-        relative_to_first_frame=relative_to_first_frame,
-        first_frame_features=frames == 1 and not relative_to_first_frame and draw(st.booleans()),
-        normalise=draw(st.booleans()),
-        image_every=draw(st.integers(1, 3)) if level is None else 1,
-        keys_every=draw(st.integers(1, 3)) if isinstance(encoder, Rank) else 1,
-        hierarchy=level,
-    )
+def _other_cases() -> dict[str, Case]:
+    stem = ((3, 3, 1), (2, 2, 2))
+    return {
+        "multi-head rank": case(MultiHeadRank(3, 2, heads=2, top_k=6), hierarchy=Hierarchy(low_level=GRU(3))),
+        "multi-head rank with stem": case(
+            MultiHeadRank(2, 1, heads=2, top_k=6, stem=stem), Quadratic(), np.float32, image_every=2
+        ),
+        "cnn": case(CNN(((3, 4, 2), (2, 2, 1)))),
+        "cnn floats": case(CNN(), dtype=np.float32, hierarchy=Hierarchy(low_level=Quadratic(deltas=True))),
+        "blind gru": case(Blind(), GRU(4), hierarchy=Hierarchy(low_level=MLP((3,)))),
+        "blind quadratic": case(Blind(), Quadratic(deltas=True), hierarchy=Hierarchy(low_level=LSTM(3))),
+        "blind mlp": case(Blind(), MLP((3,)), image_every=2),
+    }
 
 
-def some_theta(spec: PolicyConfig, seed: int = 0) -> np.ndarray:
-    """A θ in which no part is asleep."""
-    return np.random.default_rng(seed).standard_normal(blocks(spec)[-1].stop, np.float32) / 2
+CASES = _rank_cases() | _mixing_cases() | _other_cases()
 
 
-def some_policy(spec: PolicyConfig, seed: int = 0, normaliser: Normaliser | None = None) -> Policy:
-    return Policy(spec, unflatten(spec, some_theta(spec, seed)), normaliser)
-
-
-def observations(spec: PolicyConfig, count: int, seed: int = 0) -> list[dict[str, np.ndarray]]:
-    rng = np.random.default_rng(seed)
-    return [
-        {
-            "image": rng.integers(0, 256, spec.image_shape, dtype=np.uint8),
-            "sensors": rng.standard_normal(spec.sensors, np.float32),
-        }
-        for _ in range(count)
-    ]
+def observations(config: PolicyConfig, count: int, seed: int = 0, dtype: type = np.uint8) -> list[dict[str, Any]]:
+    """Random images, bytes or floats from 0 to 1, and random sensors."""
+    drawn = observations_of_bytes(config, count, seed)
+    if dtype is np.uint8:
+        return drawn
+    return [observation | {"image": (observation["image"] / 255).astype(dtype)} for observation in drawn]
