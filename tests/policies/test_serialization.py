@@ -12,46 +12,56 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iap.policies.normalization import Normaliser
-from iap.policies.params import blocks, flatten, init
-from iap.policies.serialization import FORMAT, MOST_BYTES, VERSION, PolicyFile, PolicyFileError, load, save, upgraded
-from iap.policies.specs import (
+from iap.policies import (
     CNN,
     LSTM,
     MLP,
     AttentionAgent,
     Blind,
     Hierarchy,
+    Linear,
+    Normaliser,
     PolicyConfig,
+    PolicyFile,
+    PolicyFileError,
+    PooledMoments,
+    Quadratic,
     Rank,
+    SelectedPatches,
     Trans,
+    count_params,
+    flatten,
     from_json,
+    init,
     to_json,
 )
+from iap.policies.serialization import FORMAT, MOST_BYTES, VERSION, load, save
+from iap.policies.upgrades import upgrade_header
 
-SPEC = PolicyConfig((8, 8, 1), sensors=2, actions=2, encoder=Rank(patch=2, stride=2, top_k=3))
-SPECS = [
-    SPEC,
+CONFIG = PolicyConfig((8, 8, 1), sensors=2, actions=2, encoder=Rank(patch=2, stride=2, top_k=3))
+CONFIGS = [
+    CONFIG,
     PolicyConfig((96, 96, 3), 0, 3, AttentionAgent(), LSTM(), normalise=False),
     PolicyConfig((12, 10, 3), 1, 2, Trans(), MLP((4, 3)), frames=2),
     PolicyConfig((16, 16, 1), 3, 1, CNN(((4, 3, 2),)), hierarchy=Hierarchy()),
     PolicyConfig((16, 16, 1), 3, 1, Blind(), image_every=2),
 ]
-# What version 1 looked like on disk, written down so that it stays readable.
+# The header of a file of version 1, with the names of that version: such files must stay readable.
 VERSION_1 = (
     '{"format": "iap-policy", "version": 1, "spec": {"kind": "policy", "image_shape": [4, 4, 1], "sensors": 1, '
-    '"actions": 1, "encoder": {"kind": "blind"}, "controller": {"kind": "linear"}}, "env_id": "iap/Seek-v0", '
+    '"actions": 1, "vision": {"kind": "blind"}, "controller": {"kind": "linear"}}, "env_id": "iap/Seek-v0", '
     '"env_kwargs": {"size": 4}, "facts": {"seed": 7}, "iap_version": "0.1.0"}'
 )
 
 
-def build_policy(spec: PolicyConfig, /, *, seed: int = 0, **changes) -> PolicyFile:
+def policy_file(config: PolicyConfig, /, *, seed: int = 0, **changes) -> PolicyFile:
+    """A policy file with random parameters, in which some fields are changed."""
     rng = np.random.default_rng(seed)
-    gathered = Normaliser.of(rng.random((5, spec.inputs_size))) if spec.normalise else None
+    normaliser = Normaliser.of(rng.random((5, config.inputs_size))) if config.normalise else None
     content = {
-        "spec": spec,
-        "theta": flatten(init(spec, seed)),
-        "normaliser": gathered,
+        "config": config,
+        "theta": flatten(init(config, seed)),
+        "normaliser": normaliser,
         "env_id": "iap/Seek-v0",
         "env_kwargs": {"image_size": (8, 8), "text": "naïve"},
         "facts": {"returns": [1.5, -2], "none": None},
@@ -65,20 +75,21 @@ def raw_file(header: object, data: bytes = b"") -> bytes:
     return struct.pack("<Q", len(text)) + text + data
 
 
-def taken_apart(content: bytes) -> tuple[dict, bytes]:
+def split_file(content: bytes) -> tuple[dict, bytes]:
+    """The header and the data of a safetensors file."""
     length = int.from_bytes(content[:8], "little")
     return json.loads(content[8 : 8 + length]), content[8 + length :]
 
 
 @pytest.fixture
 def written(tmp_path) -> bytes:
-    """The bytes of a good file."""
-    save(tmp_path / "good.policy", build_policy(SPEC))
-    return (tmp_path / "good.policy").read_bytes()
+    """The bytes of a valid file."""
+    save(tmp_path / "valid.policy", policy_file(CONFIG))
+    return (tmp_path / "valid.policy").read_bytes()
 
 
 def refused(path: Path, content: bytes) -> str:
-    """The reason why this content is refused."""
+    """The message with which this content is refused: with the path, short and printable."""
     path.write_bytes(content)
     with pytest.raises(PolicyFileError) as caught:
         load(path)
@@ -90,7 +101,7 @@ def refused(path: Path, content: bytes) -> str:
 
 
 def with_metadata(written: bytes, change) -> bytes:
-    header, data = taken_apart(written)
+    header, data = split_file(written)
     policy = json.loads(header["__metadata__"]["policy"])
     policy = change(policy) or policy
     header["__metadata__"]["policy"] = json.dumps(policy)
@@ -98,16 +109,16 @@ def with_metadata(written: bytes, change) -> bytes:
 
 
 def with_tensors(written: bytes, change) -> bytes:
-    header, data = taken_apart(written)
+    header, data = split_file(written)
     return raw_file(change(header) or header, data)
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: type(spec.encoder).__name__)
-def test_what_is_saved_is_loaded(spec, tmp_path):
-    policy = build_policy(spec, seed=3)
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config.encoder).__name__)
+def test_a_saved_policy_is_loaded_unchanged(config, tmp_path):
+    policy = policy_file(config, seed=3)
     save(tmp_path / "a.policy", policy)
     loaded = load(tmp_path / "a.policy")
-    assert loaded.spec == spec
+    assert loaded.config == config
     assert loaded.theta.dtype == np.float32
     np.testing.assert_array_equal(loaded.theta, policy.theta)
     for name in ("env_id", "env_kwargs", "facts", "iap_version"):
@@ -120,15 +131,15 @@ def test_what_is_saved_is_loaded(spec, tmp_path):
         assert loaded.normaliser.to_json() == policy.normaliser.to_json()
 
 
-def test_the_same_policy_gives_the_same_few_bytes(tmp_path, written):
-    save(tmp_path / "again.policy", load(tmp_path / "good.policy"))
+def test_a_loaded_policy_is_saved_as_the_same_bytes_and_less_than_4_kb(tmp_path, written):
+    save(tmp_path / "again.policy", load(tmp_path / "valid.policy"))
     assert (tmp_path / "again.policy").read_bytes() == written
     assert len(written) < 4096
 
 
-def test_theta_belongs_to_the_file_and_cannot_be_changed():
-    theta = flatten(init(SPEC, 0))
-    policy = build_policy(SPEC, theta=theta)
+def test_theta_of_a_policy_file_is_a_read_only_copy():
+    theta = flatten(init(CONFIG, 0))
+    policy = policy_file(CONFIG, theta=theta)
     first = float(theta[0])
     theta[0] += 1
     assert policy.theta[0] == first
@@ -137,13 +148,17 @@ def test_theta_belongs_to_the_file_and_cannot_be_changed():
 
 
 @pytest.mark.parametrize(
-    ("frame_difference", "error", "message"),
+    ("changes", "error", "message"),
     [
-        ({"spec": to_json(SPEC)}, TypeError, "spec must be a PolicyConfig"),
-        ({"theta": np.zeros(5, np.float32)}, ValueError, r"theta must be of shape \(\d+,\) for its spec, not \(5,\)"),
-        ({"theta": flatten(init(SPEC, 0)).astype(np.float64)}, TypeError, "theta must be a float32 array, not float64"),
+        ({"config": to_json(CONFIG)}, TypeError, "config must be PolicyConfig"),
+        ({"theta": np.zeros(5, np.float32)}, ValueError, r"theta must be of shape \(\d+,\) for its config, not \(5,\)"),
+        (
+            {"theta": flatten(init(CONFIG, 0)).astype(np.float64)},
+            TypeError,
+            "theta must be a float32 array, not float64",
+        ),
         ({"theta": [0.0]}, TypeError, "theta must be a float32 array"),
-        ({"theta": np.full_like(flatten(init(SPEC, 0)), np.nan)}, ValueError, "theta must be finite"),
+        ({"theta": np.full_like(flatten(init(CONFIG, 0)), np.nan)}, ValueError, "theta must be finite"),
         ({"normaliser": Normaliser.none(3)}, ValueError, "normaliser is of 3 numbers; the controller receives 8"),
         ({"normaliser": {}}, TypeError, "normaliser must be"),
         ({"env_id": ""}, ValueError, "env_id must be"),
@@ -154,44 +169,44 @@ def test_theta_belongs_to_the_file_and_cannot_be_changed():
         ({"facts": {"a": "\ud800"}}, ValueError, "facts must be what JSON can hold"),
     ],
 )
-def test_a_policy_that_no_file_could_hold_is_refused_by_name(changes, error, message):
+def test_content_that_a_file_cannot_hold_is_refused_with_the_name_of_the_field(changes, error, message):
     with pytest.raises(error, match=message):
-        build_policy(SPEC, **changes)
+        policy_file(CONFIG, **changes)
 
 
 def test_a_policy_too_large_to_be_loaded_again_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="too large to be loaded again"):
-        save(tmp_path / "a.policy", build_policy(SPEC, facts={"log": "x" * (1 << 20)}))
+        save(tmp_path / "a.policy", policy_file(CONFIG, facts={"log": "x" * (1 << 20)}))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_error_survives_the_way_from_a_worker():
+def test_the_error_survives_pickling():
     with pytest.raises(PolicyFileError) as caught:
         load("/none/such")
     assert str(pickle.loads(pickle.dumps(caught.value))) == "/none/such: cannot be read: No such file or directory"
 
 
-def test_a_disk_that_fills_up_leaves_the_old_file_whole_and_nothing_beside(tmp_path, written):
-    path = tmp_path / "good.policy"
+def test_a_failed_write_leaves_the_old_file_unchanged_and_no_temporary_file(tmp_path, written):
+    path = tmp_path / "valid.policy"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
         with pytest.raises(OSError, match="File too large"):
-            save(path, build_policy(SPEC, seed=1))
+            save(path, policy_file(CONFIG, seed=1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_bytes() == written
-    assert [file.name for file in tmp_path.iterdir()] == ["good.policy"]
+    assert [file.name for file in tmp_path.iterdir()] == ["valid.policy"]
 
 
-def test_a_folder_of_that_name_is_left_alone(tmp_path):
+def test_saving_to_the_path_of_a_folder_fails_and_leaves_the_folder(tmp_path):
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="taken"):
-        save(tmp_path / "taken", build_policy(SPEC))
+        save(tmp_path / "taken", policy_file(CONFIG))
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
 
 
-def test_what_is_no_file_is_told_from_what_is_no_policy(tmp_path):
+def test_a_path_that_cannot_be_read_is_refused_with_the_reason(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(MOST_BYTES + 1)
@@ -208,54 +223,121 @@ def test_what_is_no_file_is_told_from_what_is_no_policy(tmp_path):
             load(path)
 
 
-def test_version_1_stays_readable(tmp_path):
-    tensors = {"theta": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
-    content = raw_file({"__metadata__": {"policy": VERSION_1}, **tensors}, struct.pack("<2f", 0.5, -1.25))
-    (tmp_path / "old.policy").write_bytes(content)
+def write_old_file(path: Path, header: str, theta: tuple[float, ...] = (0.5, -1.25)) -> None:
+    """A file with exactly this text as its header."""
+    tensors = {"theta": {"dtype": "F32", "shape": [len(theta)], "data_offsets": [0, 4 * len(theta)]}}
+    content = raw_file({"__metadata__": {"policy": header}, **tensors}, struct.pack(f"<{len(theta)}f", *theta))
+    path.write_bytes(content)
+
+
+def test_a_file_of_version_1_is_read(tmp_path):
+    write_old_file(tmp_path / "old.policy", VERSION_1)
     policy = load(tmp_path / "old.policy")
     assert policy.theta.tolist() == [0.5, -1.25]
-    assert policy.spec == PolicyConfig((4, 4, 1), 1, 1, Blind())
+    assert policy.config == PolicyConfig((4, 4, 1), 1, 1, Blind())
     assert (policy.env_id, policy.env_kwargs, policy.facts) == ("iap/Seek-v0", {"size": 4}, {"seed": 7})
 
 
-@pytest.mark.parametrize(("frame_difference", "preprocessing"), [("true", ("frame_difference",)), ("false", ("image",))])
-def test_policies_that_saw_changes_before_there_were_other_sights_still_do(tmp_path, changes, sees):
-    header = VERSION_1.replace('"actions": 1,', f'"actions": 1, "frame_difference": {changes},')
-    tensors = {"theta": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
-    content = raw_file({"__metadata__": {"policy": header}, **tensors}, struct.pack("<2f", 0.5, -1.25))
-    (tmp_path / "old.policy").write_bytes(content)
-    assert load(tmp_path / "old.policy").spec.preprocessing == sees
+@pytest.mark.parametrize(("changes", "preprocessing"), [("true", ("frame_difference",)), ("false", ("image",))])
+def test_the_flag_changes_of_version_1_becomes_preprocessing(tmp_path, changes, preprocessing):
+    header = VERSION_1.replace('"actions": 1,', f'"actions": 1, "changes": {changes},')
+    write_old_file(tmp_path / "old.policy", header)
+    assert load(tmp_path / "old.policy").config.preprocessing == preprocessing
 
 
-def test_old_headers_pass_through_every_upgrade_after_their_version():
+@pytest.mark.parametrize(
+    ("vision", "encoder"),
+    [
+        (
+            {"kind": "rank", "patch": 2, "stride": 2, "keep": 3, "order": "pooled", "heads": 2, "placed": True},
+            Rank(2, 2, top_k=3, keys_every=2, features=PooledMoments(2, position_weighted=True)),
+        ),
+        (
+            {"kind": "rank", "patch": 2, "stride": 2, "keep": 3, "order": "score", "values": ["projection"]},
+            Rank(2, 2, top_k=3, keys_every=2, features=SelectedPatches(("projection",), order="score")),
+        ),
+    ],
+)
+def test_the_names_of_version_2_become_those_of_version_3(vision, encoder, tmp_path):
+    config = PolicyConfig(
+        (8, 8, 1),
+        1,
+        1,
+        encoder,
+        Quadratic(deltas=True),
+        preprocessing=("first_frame_difference", "local_contrast_fine"),
+        relative_to_first_frame=True,
+        hierarchy=Hierarchy(3, 4, Linear(), high_level_sensors=False, command_gain=1.5),
+    )
+    spec = {
+        "kind": "policy",
+        "image_shape": [8, 8, 1],
+        "sensors": 1,
+        "actions": 1,
+        "vision": vision,
+        "controller": {"kind": "products", "changes": True},
+        "sees": ["departures", "detail"],
+        "anchored": True,
+        "keys_every": 2,
+        "level": {
+            "kind": "two-level",
+            "latent": 3,
+            "longest_hold": 4,
+            "low": {"kind": "linear"},
+            "senses": False,
+            "gain": 1.5,
+        },
+    }
+    header = {
+        "format": FORMAT,
+        "version": 2,
+        "spec": spec,
+        "env_id": "iap/Stairs-v0",
+        "env_kwargs": {"one_foot": True, "told": ["x"]},
+        "facts": {"screened": 5, "strategy": "CMAES", "command": "iap train stairs --seed 1"},
+        "iap_version": "0.1.0",
+    }
+    write_old_file(tmp_path / "old.policy", json.dumps(header), (0.5,) * count_params(config))
+    policy = load(tmp_path / "old.policy")
+    assert policy.config == config
+    assert (policy.env_id, policy.env_kwargs) == ("iap/StairsSingleFoot-v0", {"keypoints": ["x"]})
+    assert policy.facts == {
+        "random_search": 5,
+        "strategy": "cma-es",
+        "command": "iap train stairs-single-foot --seed 1",
+    }
+
+
+def test_a_header_passes_through_the_upgrades_after_its_version():
     def note(name):
         return lambda header: header | {"passed": [*header["passed"], name]}
 
     upgrades = (note("1 to 2"), note("2 to 3"))
-    assert upgraded({"version": 1, "passed": []}, upgrades)["passed"] == ["1 to 2", "2 to 3"]
-    assert upgraded({"version": 2, "passed": []}, upgrades)["passed"] == ["2 to 3"]
-    assert upgraded({"version": 3, "passed": []}, upgrades)["passed"] == []
+    assert upgrade_header({"version": 1, "passed": []}, upgrades)["passed"] == ["1 to 2", "2 to 3"]
+    assert upgrade_header({"version": 2, "passed": []}, upgrades)["passed"] == ["2 to 3"]
+    assert upgrade_header({"version": 3, "passed": []}, upgrades)["passed"] == []
     with pytest.raises(ValueError, match="newer version of iap"):
-        upgraded({"version": 4, "passed": []}, upgrades)
+        upgrade_header({"version": 4, "passed": []}, upgrades)
 
 
-def test_a_pickle_is_never_opened(tmp_path):
-    class Trap:
+def test_a_pickle_is_never_unpickled(tmp_path):
+    class Payload:
         def __reduce__(self):
-            return Path.touch, (tmp_path / "sprung",)
+            return Path.touch, (tmp_path / "executed",)
 
-    refused(tmp_path / "a.policy", pickle.dumps(Trap()))
-    refused(tmp_path / "a.policy", raw_file(b"{}", pickle.dumps(Trap())))
-    assert not (tmp_path / "sprung").exists()
+    refused(tmp_path / "a.policy", pickle.dumps(Payload()))
+    refused(tmp_path / "a.policy", raw_file(b"{}", pickle.dumps(Payload())))
+    assert not (tmp_path / "executed").exists()
 
 
-def test_a_file_cut_off_anywhere_or_with_more_at_its_end_is_refused(tmp_path, written):
+def test_a_truncated_file_and_one_with_extra_bytes_are_refused(tmp_path, written):
     for length in [*range(0, len(written), 7), len(written) - 1]:
         refused(tmp_path / "a.policy", written[:length])
     refused(tmp_path / "a.policy", written + b"\0")
 
 
 def put(key, value):
+    """A change of one field of a header."""
     return lambda header: header.update({key: value})
 
 
@@ -267,11 +349,14 @@ def put(key, value):
         (put("version", 0), "version must be a whole number"),
         (put("version", None), "version must be a whole number"),
         (put("format", "other"), f"format must be '{FORMAT}', not 'other'"),
-        (put("spec", None), "spec must be of kind policy"),
-        (put("spec", to_json(SPECS[1])), r"theta must be of shape \(3667,\)"),
-        (put("spec", to_json(SPEC) | {"sensors": 10**400}), "theta must be|too large"),
-        (put("spec", to_json(SPEC) | {"controller": {"kind": "mlp", "hidden": [10**400]}}), "theta must be|too large"),
-        (put("spec", to_json(SPEC) | {"trap": 1}), "has no field trap"),
+        (put("config", None), "config must be of kind policy"),
+        (put("config", to_json(CONFIGS[1])), r"theta must be of shape \(3667,\)"),
+        (put("config", to_json(CONFIG) | {"sensors": 10**400}), "theta must be|too large"),
+        (
+            put("config", to_json(CONFIG) | {"controller": {"kind": "mlp", "hidden": [10**400]}}),
+            "theta must be|too large",
+        ),
+        (put("config", to_json(CONFIG) | {"extra": 1}), "has no field extra"),
         (put("env_id", "\x1b[2J"), "env_id must be"),
         (put("env_id", 3), "env_id must be"),
         (put("env_kwargs", "none"), "env_kwargs must be a mapping"),
@@ -282,7 +367,7 @@ def put(key, value):
         (lambda header: [header], "must be a JSON object, not list"),
     ],
 )
-def test_a_wrong_header_is_told(change, reason, tmp_path, written):
+def test_a_wrong_header_is_refused_with_the_reason(change, reason, tmp_path, written):
     assert re.search(reason, refused(tmp_path / "a.policy", with_metadata(written, change)))
 
 
@@ -305,7 +390,7 @@ def test_a_wrong_header_is_told(change, reason, tmp_path, written):
         (lambda header: header["normaliser.count"].update(dtype="U64"), "normaliser.count must be I64"),
     ],
 )
-def test_wrong_tensors_are_told(change, reason, tmp_path, written):
+def test_wrong_tensors_are_refused_with_the_reason(change, reason, tmp_path, written):
     assert re.search(reason, refused(tmp_path / "a.policy", with_tensors(written, change)))
 
 
@@ -326,14 +411,14 @@ def test_wrong_tensors_are_told(change, reason, tmp_path, written):
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_a_hostile_file_is_told(content, reason, tmp_path):
+def test_a_hostile_file_is_refused_with_the_reason(content, reason, tmp_path):
     assert re.search(reason, refused(tmp_path / "a.policy", content))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["theta", "normaliser.mean", "normaliser.m2"])
-def test_numbers_that_are_not_finite_are_told(name, value, tmp_path, written):
-    header, data = taken_apart(written)
+def test_numbers_that_are_not_finite_are_refused_with_the_name_of_the_array(name, value, tmp_path, written):
+    header, data = split_file(written)
     start = header[name]["data_offsets"][0]
     bad = np.array(value, np.float32 if name == "theta" else np.float64).tobytes()
     message = refused(tmp_path / "a.policy", raw_file(header, data[:start] + bad + data[start + len(bad) :]))
@@ -372,8 +457,8 @@ HOSTILE += [
 ]
 
 
-def any_node(rng: random.Random, tree: Any) -> tuple[Any, str | int]:
-    """Somewhere in a tree of JSON: the branch and its key."""
+def random_node(rng: random.Random, tree: Any) -> tuple[Any, str | int]:
+    """A random node of a tree of JSON: its parent and its key."""
     while True:
         key = rng.choice(list(tree) if isinstance(tree, dict) else range(len(tree)))
         if not isinstance(tree[key], dict | list) or not tree[key] or rng.random() < 0.1:
@@ -382,11 +467,11 @@ def any_node(rng: random.Random, tree: Any) -> tuple[Any, str | int]:
 
 
 def with_edited_header(rng: random.Random, content: bytes) -> bytes:
-    """A few nodes of the header, or of our JSON in it, replaced or deleted; the lengths still right."""
-    header, data = taken_apart(content)
+    """A few nodes of the header, or of the JSON in it, replaced or deleted; the lengths stay correct."""
+    header, data = split_file(content)
     whole = {"header": header, "policy": json.loads(header["__metadata__"]["policy"])}
     for _ in range(rng.randint(1, 3)):
-        branch, key = any_node(rng, whole)
+        branch, key = random_node(rng, whole)
         branch[key] = copy.deepcopy(rng.choice(HOSTILE))
         if rng.random() < 0.2 and branch is not whole:
             del branch[key]
@@ -418,11 +503,11 @@ def with_edited_bytes(rng: random.Random, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("mutate", [with_edited_bytes, with_edited_header])
-@pytest.mark.parametrize("spec", [SPEC, SPECS[3]], ids=["rank", "two levels"])
-def test_thousands_of_mutated_files_are_refused_or_hold_a_policy(mutate, spec, tmp_path):
+@pytest.mark.parametrize("config", [CONFIG, CONFIGS[3]], ids=["rank", "hierarchy"])
+def test_thousands_of_mutated_files_are_refused_or_hold_a_policy(mutate, config, tmp_path):
     rng = random.Random(0)
     path = tmp_path / "a.policy"
-    save(path, build_policy(spec))
+    save(path, policy_file(config))
     content = path.read_bytes()
     most_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     reasons, accepted = set(), 0
@@ -435,9 +520,9 @@ def test_thousands_of_mutated_files_are_refused_or_hold_a_policy(mutate, spec, t
             reasons.add(str(error))
             continue
         accepted += 1
-        assert policy.theta.shape == (blocks(policy.spec)[-1].stop,)
+        assert policy.theta.shape == (count_params(policy.config),)
         assert np.isfinite(policy.theta).all()
-        assert from_json(to_json(policy.spec)) == policy.spec
+        assert from_json(to_json(policy.config)) == policy.config
         json.dumps([policy.env_id, policy.env_kwargs, policy.facts], allow_nan=False)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most_before < 100_000  # kB
     assert len(reasons) > 30
