@@ -18,16 +18,7 @@ from numba import typeof
 from iap._compile import compiled
 from iap.attention.arrays import Scaled, require_count, require_finite, require_floats
 from iap.attention.features import Kernel
-from iap.attention.kernels.families import (
-    LOG2E,
-    adapt,
-    extreme_sizes,
-    measure,
-    measure_stored,
-    pool,
-    score,
-    times_powers_of_two,
-)
+from iap.attention.kernels.families import LOG2E, measure, measure_stored
 from iap.attention.kernels.folding import (
     Features,
     Layer,
@@ -39,6 +30,7 @@ from iap.attention.kernels.folding import (
     position_shares,
     stack,
 )
+from iap.attention.kernels.heads import rank_head
 from iap.attention.kernels.projection import (
     Projection,
     project_keys,
@@ -123,47 +115,12 @@ def rank_image_with_keys(ranker, image, keys):
 
 @compiled
 def _rank_projected(ranker, head, keys, scores):
-    """`_rank_head` with the queries in the working memory."""
+    """`rank_head` with the queries in the working memory."""
     size, heads = len(keys), ranker.projection.heads
     queries = ranker.projection.x[head * size : (head + 1) * size]
     query_norms, key_norms = ranker.half_norms[head], ranker.half_norms[heads + head]
     pooling, normalise_rows = ranker.pooling, ranker.normalise_rows
-    return _rank_head(ranker.features, queries, query_norms, keys, key_norms, pooling, normalise_rows, scores)
-
-
-@compiled
-def _rank_head(features, queries, query_norms, keys, key_norms, pooling, normalise_rows, scores):
-    """P·A without the constants of φ, optionally with rows that sum to one, which takes two more passes.
-
-    Writes the scores and returns log₂ of their scale. The argument types do not depend on image or patches, so that
-    this is compiled once for each feature family.
-    """
-    adapted = adapt(features, queries, query_norms, keys, key_norms)
-    weights, exponents = pooling, np.zeros(1, np.float32)
-    if normalise_rows:
-        sums = np.empty_like(scores)
-        pooled, pooled_exponents = pool(adapted, keys, key_norms, np.empty(0, np.float32), exponents)
-        exponents = -score(adapted, queries, query_norms, pooled, pooled_exponents, True, sums)
-        for j in range(len(sums)):
-            share = np.float32(1) / sums[j] if sums[j] != 0 else np.float32(0)
-            sums[j] = share * pooling[j] if len(pooling) > 0 else share
-        weights = sums
-    pooled, pooled_exponents = pool(adapted, queries, query_norms, weights, exponents)
-    return _with_one_exponent(scores, score(adapted, keys, key_norms, pooled, pooled_exponents, False, scores))
-
-
-@compiled
-def _with_one_exponent(values, exponents):
-    """Rescale values·2^exponents so that the largest value is ±1 (or all are 0); returns the common exponent."""
-    common = exponents.max()
-    if len(exponents) > 1:
-        times_powers_of_two(values, exponents - common)
-    _, largest = extreme_sizes(values)
-    if largest == 0:
-        return common
-    for j in range(len(values)):
-        values[j] /= largest
-    return common + np.float32(math.log2(np.float64(largest)))
+    return rank_head(ranker.features, queries, query_norms, keys, key_norms, pooling, normalise_rows, scores)
 
 
 @dataclass(frozen=True, eq=False)
