@@ -1,37 +1,26 @@
-"""A low level that remembers learns to do what a policy does that is told where things are."""
+"""DAgger: a recurrent low level learns the actions of a teacher that acts on keypoints."""
 
 from dataclasses import replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from iap.distillation.dagger import Practice, _padded, _practise, imitate, remember
-from iap.distillation.encoder_regression import teach_by_gradient
-from iap.evaluation.evaluate import locate_policy
+from iap.distillation import pretrain
+from iap.distillation.config import Distillation
+from iap.distillation.dagger import LabelledEpisode, _padded, _run, train_low_level, unroll
+from iap.envs.core import EnvConfig
 from iap.evolution import CMAES
-from iap.policies import (
-    LSTM,
-    MLP,
-    Blind,
-    Hierarchy,
-    MultiHeadRank,
-    Normaliser,
-    Policy,
-    PolicyConfig,
-    blocks,
-    flatten,
-    init,
-    unflatten,
-)
-from iap.rollouts import EnvConfig, run_episode
-from iap.training.config import Distillation, SigmaMultipliers, TrainConfig, config_from_json, config_to_json
-from iap.training.presets.control_suite import CARTPOLE_PARTS
+from iap.policies import GRU, LSTM, MLP, Blind, Hierarchy, MultiHeadRank, Policy, PolicyConfig, blocks, flatten, init
+from iap.policies.params import split
+from iap.rollouts import run_episode
+from iap.training.config import SigmaMultipliers, TrainConfig, config_from_json, config_to_json
+from iap.training.presets.cartpole_swingup import KEYPOINTS
+from iap.zoo.locate import locate_policy
 
-TOLD = "zoo:cartpole-swingup-told-roughly"
-TEACH = Distillation(
-    CARTPOLE_PARTS, samples=100, steps=3, teacher=TOLD, dagger_rounds=2, dagger_episodes=4, dagger_steps=300
+TEACHER = "zoo:cartpole-swingup-noisy-teacher"
+OPTIONS = Distillation(
+    KEYPOINTS, samples=100, steps=3, teacher=TEACHER, dagger_rounds=2, dagger_episodes=4, dagger_steps=300
 )
 CARTPOLE = TrainConfig(
     env=EnvConfig.of("iap/cartpole-swingup-v0", size=(24, 32)),
@@ -42,115 +31,123 @@ CARTPOLE = TrainConfig(
         encoder=MultiHeadRank(patch=3, stride=1, d=4, heads=2, top_k=12),
         controller=MLP((6,)),
         preprocessing=("local_contrast_coarse",),
-        hierarchy=Hierarchy(latent_size=3, max_command_steps=1, low=LSTM(8), high_level_sensors=False),
+        hierarchy=Hierarchy(latent_size=3, max_command_steps=1, low_level=LSTM(8), high_level_sensors=False),
     ),
     strategy=CMAES(population=4),
     sigma_multipliers=SigmaMultipliers(encoder=0, controller=0, low_level=1),
-    pretraining=TEACH,
+    pretraining=OPTIONS,
     freeze_normaliser=True,
 )
 BLIND = replace(CARTPOLE, policy=replace(CARTPOLE.policy, encoder=Blind()))
 THETA = flatten(init(CARTPOLE.policy, 0))
 
 
-def build_policy(theta: np.ndarray) -> Policy:
-    return Policy(CARTPOLE.policy, unflatten(CARTPOLE.policy, theta))
+def silent(_what, _share):
+    pass
 
 
-def low_level(theta: np.ndarray) -> dict[str, jax.Array]:
-    return {
-        b.name: jnp.asarray(theta[b.start : b.stop].reshape(b.shape))
-        for b in blocks(CARTPOLE.policy)
-        if b.part == "low"
-    }
+def pretrained(config):
+    return pretrain(config.pretraining, config.env, config.policy, config.seed)
 
 
+def unrolled(config: PolicyConfig, theta: np.ndarray, commands: np.ndarray) -> np.ndarray:
+    """The low level's outputs on the commands of one episode."""
+    params = {name: jnp.asarray(x) for name, x in split(config, theta)["low_level"].items()}
+    return np.asarray(unroll(config, params, jnp.asarray(commands)[None])[0])
+
+
+@pytest.fixture(scope="module")
 def teacher() -> Policy:
-    file, _ = locate_policy(TOLD)
-    return Policy(file.spec, unflatten(file.spec, file.theta), file.normaliser)
+    return Policy.of(locate_policy(TEACHER)[0])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def env():
     env = CARTPOLE.env.make()
     yield env
     env.close()
 
 
-def test_what_is_taught_is_what_the_policy_does(env):
-    policy, commands, actions = build_policy(3 * THETA), [], []
-    state, (observation, _) = policy.begin(), env.reset(seed=0)
+@pytest.mark.parametrize("low_level", [LSTM(8), GRU(8)])
+def test_unrolling_equals_acting_step_by_step(env, low_level):
+    hierarchy = Hierarchy(latent_size=3, max_command_steps=1, low_level=low_level, high_level_sensors=False)
+    config = replace(CARTPOLE.policy, hierarchy=hierarchy)
+    theta = 3 * flatten(init(config, 0))
+    policy, commands, actions = Policy(config, theta), [], []
+    state, (observation, _) = policy.reset(), env.reset(seed=0)
     for _ in range(12):
         action, state, _ = policy.act(state, observation)
         commands.append(state.latent)
         actions.append(action)
         observation, *_ = env.step(action)
     assert np.std(actions) > 1e-3
-    [done] = remember(low_level(3 * THETA), jnp.asarray(commands)[None])
-    np.testing.assert_allclose(done, actions, atol=1e-5)
+    np.testing.assert_allclose(unrolled(config, theta, np.array(commands)), actions, atol=1e-5)
 
 
-def test_the_low_level_learns_to_do_what_the_told_policy_would_and_the_eyes_stay(env):
-    told, _ = locate_policy(TOLD)
-    taught = imitate(CARTPOLE, TEACH, THETA, Normaliser.none(CARTPOLE.policy.inputs_size), told, 0, lambda *_: None)
-    eyes = [b for b in blocks(CARTPOLE.policy) if b.part != "low"][-1].stop
-    np.testing.assert_array_equal(taught[:eyes], THETA[:eyes])
+def test_the_low_level_learns_the_teachers_actions_and_the_encoder_is_unchanged(env, teacher):
+    config = CARTPOLE.policy
+
+    def train() -> np.ndarray:
+        return train_low_level(OPTIONS, CARTPOLE.env, Policy(config, THETA), teacher, 0, 0, silent)
+
+    theta = train()
+    encoder = next(block for block in blocks(config) if block.part == "low_level").start
+    np.testing.assert_array_equal(theta[:encoder], THETA[:encoder])
 
     def error(theta: np.ndarray) -> float:
-        practice = _practise(env, CARTPOLE_PARTS, teacher(), build_policy(theta), seed=7, teacher_acts=True)
-        [done] = remember(low_level(theta), jnp.asarray(practice.commands)[None])
-        return float(np.square(done - practice.actions).mean())
+        labelled = _run(env, KEYPOINTS, teacher, Policy(config, theta), seed=7, acting="teacher")
+        return float(np.square(unrolled(config, theta, labelled.commands) - labelled.actions).mean())
 
-    assert error(taught) < 0.7 * error(THETA)
-
-
-def test_the_teacher_says_what_it_would_do_where_the_pupil_leads(env):
-    pupil, led = build_policy(3 * THETA), []
-    practice = _practise(env, CARTPOLE_PARTS, teacher(), pupil, seed=3, teacher_acts=False)
-    run_episode(env, pupil, 3, None, lambda step: led.append(step.action))
-    [done] = remember(low_level(3 * THETA), jnp.asarray(practice.commands)[None])
-    np.testing.assert_allclose(done, led, atol=1e-4)
-    with_teacher = _practise(env, CARTPOLE_PARTS, teacher(), pupil, seed=3, teacher_acts=True)
-    assert not np.array_equal(with_teacher.commands, practice.commands)
-    np.testing.assert_allclose(with_teacher.actions[0], practice.actions[0])
+    assert error(theta) < 0.7 * error(THETA)
+    assert train().tobytes() == theta.tobytes()  # same seed, same result
 
 
-def test_steps_that_an_episode_did_not_have_do_not_count():
-    some = [Practice(np.ones((n, 3), np.float32), np.ones((n, 1), np.float32)) for n in (2, 4)]
-    commands, actions, counts = _padded(some)
+def test_the_teacher_labels_the_states_that_the_student_reaches(env, teacher):
+    student, actions = Policy(CARTPOLE.policy, 3 * THETA), []
+    labelled = _run(env, KEYPOINTS, teacher, student, seed=3, acting="student")
+    run_episode(env, student, 3, None, lambda step: actions.append(step.action))
+    np.testing.assert_allclose(unrolled(CARTPOLE.policy, 3 * THETA, labelled.commands), actions, atol=1e-4)
+    of_teacher = _run(env, KEYPOINTS, teacher, student, seed=3, acting="teacher")
+    assert not np.array_equal(of_teacher.commands, labelled.commands)
+    np.testing.assert_allclose(of_teacher.actions[0], labelled.actions[0])
+
+
+def test_padding_has_weight_0():
+    episodes = [LabelledEpisode(np.ones((n, 3), np.float32), np.ones((n, 1), np.float32)) for n in (2, 4)]
+    commands, actions, weights = _padded(episodes)
     assert commands.shape == (2, 4, 3)
-    np.testing.assert_array_equal(counts, [[1, 1, 0, 0], [1, 1, 1, 1]])
-    np.testing.assert_array_equal(actions[..., 0], counts)
+    np.testing.assert_array_equal(weights, [[1, 1, 0, 0], [1, 1, 1, 1]])
+    np.testing.assert_array_equal(actions[..., 0], weights)
 
 
-def test_a_blind_policy_practises_and_has_nothing_else_to_learn():
-    taught = teach_by_gradient(BLIND)
+def test_only_the_low_level_of_a_blind_policy_is_trained():
+    result = pretrained(BLIND)
     start = flatten(init(BLIND.policy, BLIND.seed))
-    low = np.concatenate([np.arange(b.start, b.stop) for b in blocks(BLIND.policy) if b.part == "low"])
-    assert not np.array_equal(taught.theta[low], start[low])
-    np.testing.assert_array_equal(np.delete(taught.theta, low), np.delete(start, low))
-    assert taught.taught == 0
-    with pytest.raises(ValueError, match="a encoder, not a blind one, unless its low level is an LSTM"):
-        replace(BLIND, pretraining=replace(TEACH, teacher=None))
+    low = np.concatenate([np.arange(b.start, b.stop) for b in blocks(BLIND.policy) if b.part == "low_level"])
+    assert not np.array_equal(result.theta[low], start[low])
+    np.testing.assert_array_equal(np.delete(result.theta, low), np.delete(start, low))
+    assert (result.initial_r2, result.r2) == (0, 0)
+    with pytest.raises(ValueError, match="not a blind one, or a recurrent low level"):
+        replace(BLIND, pretraining=replace(OPTIONS, teacher=None))
 
 
-def test_eyes_are_taught_and_then_what_to_do():
-    taught = teach_by_gradient(CARTPOLE)
-    for part in ("encoder", "controller", "low"):
+def test_encoder_controller_and_low_level_are_all_trained():
+    result = pretrained(replace(CARTPOLE, pretraining=replace(OPTIONS, dagger_rounds=1, dagger_steps=20)))
+    for part in ("encoder", "controller", "low_level"):
         of_part = np.concatenate([np.arange(b.start, b.stop) for b in blocks(CARTPOLE.policy) if b.part == part])
-        assert not np.array_equal(taught.theta[of_part], THETA[of_part])
+        assert not np.array_equal(result.theta[of_part], THETA[of_part])
 
 
-def test_a_config_that_practises_survives_its_file():
+def test_a_config_with_dagger_is_the_same_after_a_round_trip_through_json():
     assert config_from_json(config_to_json(CARTPOLE)) == CARTPOLE
 
 
-def test_an_environment_that_does_not_tell_where_things_are_is_refused():
-    with pytest.raises(ValueError, match="iap/Seek-v0 cannot teach"):
-        teach_by_gradient(replace(BLIND, env=EnvConfig.of("iap/Seek-v0")))
+def test_an_environment_without_keypoints_is_refused():
+    with pytest.raises(ValueError, match="iap/Seek-v0 does not implement Keypoints"):
+        pretrained(replace(BLIND, env=EnvConfig.of("iap/Seek-v0")))
 
 
-@pytest.mark.parametrize("wrong", [{"rounds": 0}, {"dagger_episodes": 0}, {"dagger_steps": 0}])
-def test_practice_that_makes_no_sense_is_refused(wrong):
-    with pytest.raises(ValueError, match=f"teach.{next(iter(wrong))}"):
-        replace(TEACH, **wrong)
+@pytest.mark.parametrize("name", ["dagger_rounds", "dagger_episodes", "dagger_steps"])
+def test_dagger_without_rounds_episodes_or_steps_is_refused(name):
+    with pytest.raises(ValueError, match=rf"pretraining\.{name}"):
+        replace(OPTIONS, **{name: 0})
