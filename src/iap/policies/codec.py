@@ -36,7 +36,7 @@ class Codec:
     def read(self, name: str, data: Any, allowed: tuple[type, ...]) -> Any:
         """A dataclass of one of the allowed classes; missing fields take their defaults, anything else is refused."""
         classes = {kind: cls for kind, cls in self._kinds().items() if issubclass(cls, allowed)}
-        if not isinstance(data, Mapping) or data.get("kind") not in classes:
+        if not isinstance(data, Mapping) or data.get("kind") not in list(classes):  # a list: the kind may be unhashable
             raise ValueError(f"{name} must be of kind {', '.join(classes)}, not {_quote(data)}")
         kind = data["kind"]
         cls = classes[kind]
