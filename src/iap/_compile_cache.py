@@ -96,13 +96,12 @@ def _delete_unused(folder: Path) -> None:
 
 
 class _Locator(_CacheLocator):
-    """Puts every function into `cache_folder`; functions of other packages are told apart by their file's content."""
+    """Puts every function into `cache_folder`; file names of functions of other packages depend on their sources."""
 
     def __init__(self, function: Any, file: str) -> None:
-        inside = Path(file).is_relative_to(PACKAGE)
-        content = b"" if inside else Path(file).read_bytes()
-        place = f"{function.__module__}:{function.__code__.co_firstlineno}".encode()
-        self._name = hashlib.sha256(place + b"\0" + content).hexdigest()[:16]
+        place = f"{function.__module__}:{function.__code__.co_firstlineno}"
+        sources = "" if Path(file).is_relative_to(PACKAGE) else _foreign_digest(function.__module__, file)
+        self._name = hashlib.sha256(f"{place}:{sources}".encode()).hexdigest()[:16]
 
     def get_cache_path(self) -> Any:
         return str(cache_folder())
@@ -160,7 +159,7 @@ class LoadedCache(FunctionCache):
         package, and an index that names a class cannot be read where that class cannot be imported.
         """
         arguments, _ = sigutils.normalize_signature(sig)
-        digests = sorted({_foreign_digest(kind) for kind in _foreign_classes(arguments)})
+        digests = sorted({_foreign_digest(kind.__module__) for kind in _foreign_classes(arguments)})
         name = "-".join([self._impl.filename_base, *digests])
         return IndexDataCacheFile(self._cache_path, name, self._impl.locator.get_source_stamp())
 
@@ -177,20 +176,24 @@ def _foreign_classes(arguments: Iterable[Any]) -> Iterator[type]:
 
 
 @cache
-def _foreign_digest(kind: type) -> str:
-    """A hash of all sources of the package that defines a class."""
-    digest = hashlib.sha256(f"{kind.__module__}:{kind.__qualname__}".encode())
-    files = [
-        getattr(sys.modules.get(name), "__file__", None)
-        for name in (kind.__module__.partition(".")[0], kind.__module__)
-    ]
-    if not any(files):
+def _foreign_digest(module: str, file: str | None = None) -> str:
+    """A hash of all sources of the package that a module is part of, or of the module's own file if it is part of none.
+
+    Args:
+        module: its name.
+        file: its file, if that is known.
+    """
+    digest = hashlib.sha256(module.encode())
+    top = getattr(sys.modules.get(module.partition(".")[0]), "__file__", None)
+    own = file or getattr(sys.modules.get(module), "__file__", None)
+    if top is not None and Path(top).name == "__init__.py":
+        sources = sorted(Path(top).parent.rglob("*.py"))
+    else:
+        sources = [] if own is None else [Path(own)]
+    if not sources:
         digest.update(os.urandom(16))  # defined interactively: never the same again
-    for file in filter(None, files):
-        path = Path(file)
-        sources = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
-        for source in sources:
-            digest.update(source.read_bytes())
+    for source in sources:
+        digest.update(str(source).encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:16]
 
 
