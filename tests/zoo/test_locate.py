@@ -1,6 +1,7 @@
 import pytest
 
-from iap.evaluation.evaluate import locate_policy, policy_job
+from iap.evaluation.evaluate import policy_job
+from iap.zoo.locate import locate_policy
 
 
 def test_a_policy_may_act_in_its_environment_with_other_options():

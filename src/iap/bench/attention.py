@@ -140,10 +140,8 @@ def _extra_mb(job: Job) -> float | None:
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not (status.exists() and os.access(reset, os.W_OK)):
         return None
-    small = (
-        job._replace(patches=min(CASES)) if job.method == "exact" else job
-    )  # enough to load all code, without the large matrix
-    _prepare(small)()
+    small = job._replace(patches=min(CASES)) if job.method == "exact" else job
+    _prepare(small)()  # loads all code; for the L×L matrix a small case is enough
     gc.collect()
     reset.write_text("5")  # resets the peak to the current value
     before = _status_kb(status, "VmRSS")

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -162,17 +162,28 @@ def recorded_command(name: str, arguments: Sequence[str]) -> str:
 OPTIONS = ConstructorRegistry()
 
 
+class OptionError(RuntimeError):
+    """An invalid value of an option; not a ValueError, for which tyro prints a message of several lines."""
+
+
 @OPTIONS.struct_rule
-def _open_options(info: StructTypeInfo) -> StructConstructorSpec | None:
+def _config_options(info: StructTypeInfo) -> StructConstructorSpec | None:
     """The fields of a config that are options: those that neither the choices nor the environment decide."""
-    if info.type not in DECIDED:
+    if info.type.__module__.startswith("iap.cli.") or not is_dataclass(info.default):
         return None
     types = get_type_hints(info.type)
     described = docstring_parser.parse(info.type.__doc__ or "").params
-    helps = {attribute.arg_name: attribute.description for attribute in described}
-    names = [field.name for field in fields(info.type) if field.name not in DECIDED[info.type]]
+    helps = {attribute.arg_name: " ".join((attribute.description or "").split()) for attribute in described}
+    names = [field.name for field in fields(info.type) if field.name not in DECIDED.get(info.type, ())]
     options = tuple(StructFieldSpec(name, types[name], getattr(info.default, name), helps.get(name)) for name in names)
-    return StructConstructorSpec(partial(replace, info.default), options)
+    return StructConstructorSpec(partial(_replace, info.default), options)
+
+
+def _replace(config: Any, **values: Any) -> Any:
+    try:
+        return replace(config, **values)
+    except (ValueError, TypeError) as error:
+        raise OptionError(str(error)) from error
 
 
 def _train(console: Console, run: Any, config: TrainConfig, pool: Any) -> None:

@@ -1,0 +1,71 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from training_cases import iap, iap_here
+
+from iap.attention import KERNELS
+from iap.cli import COMMANDS, overview
+from iap.evolution import STRATEGIES
+from iap.policies import CONTROLLERS, ENCODERS
+from iap.training.presets import HIERARCHIES, PRESETS
+
+BENCHMARKS = ["attention", "database", "rollouts", "frames"]
+HEAVY = ("jax", "mujoco", "dm_control", "numba", "matplotlib", "torch")
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a new process has imported after some code."""
+    code += "\nimport json, sys; sys.stderr.write(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stderr))
+
+
+@pytest.mark.parametrize("words", [[name] for name in COMMANDS] + [["bench", name] for name in BENCHMARKS])
+def test_every_command_has_help_with_an_example(words):
+    shown = " ".join(iap_here(*words, "--help").stdout.split())
+    assert f"Example: iap {' '.join(words)}" in shown
+
+
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
+def test_the_overview_lists_every_command_with_the_first_line_of_its_docstring(words):
+    lines = {line.split()[0]: line for line in iap_here(*words).stdout.splitlines() if line.startswith("  ")}
+    assert set(lines) == set(COMMANDS)
+    for name, line in lines.items():
+        assert line.split(maxsplit=1)[1] == (COMMANDS[name].__doc__ or "").splitlines()[0]
+
+
+def test_the_overview_is_the_same_before_and_after_commands_are_imported():
+    before = iap("--help").stdout
+    assert all(COMMANDS[name] for name in COMMANDS)
+    assert overview() == before
+
+
+def test_the_overview_imports_no_command():
+    modules = modules_after("from iap.cli import overview; overview()")
+    assert not {name for name in modules if name.startswith("iap.cli.")}
+    assert not modules & {*HEAVY, "numpy", "tyro", "rich"}
+
+
+@pytest.mark.parametrize("name", sorted({*COMMANDS} - {"train"}))
+def test_help_of_a_command_imports_only_its_module_and_no_heavy_library(name):
+    code = f"from iap.cli import parse\ntry: parse([{name!r}, '--help'])\nexcept SystemExit: pass"
+    modules = modules_after(code)
+    others = {COMMANDS.entry(other) for other in COMMANDS} - {COMMANDS.entry(name)}
+    imported = {module for module in modules if module.startswith("iap.cli.")}
+    own = COMMANDS[name].__module__
+    assert own in imported
+    assert not imported & {COMMANDS[other].__module__ for other in COMMANDS if other != name}, others
+    assert not modules & {*HEAVY, "numpy"}
+
+
+def test_help_of_train_imports_no_simulator_and_no_jax():
+    modules = modules_after("from iap.cli import parse\ntry: parse(['train', '--help'])\nexcept SystemExit: pass")
+    assert not modules & {"jax", "mujoco", "dm_control", "matplotlib", "torch", "evosax"}
+
+
+def test_help_of_train_lists_all_registered_names():
+    shown = " ".join(iap_here("train", "--help").stdout.replace("│", " ").split())
+    for registry in (PRESETS, ENCODERS, KERNELS, CONTROLLERS, HIERARCHIES, STRATEGIES):
+        assert ", ".join(registry) in shown
