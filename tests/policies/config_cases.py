@@ -31,8 +31,11 @@ from iap.policies import (
     count_params,
     unflatten,
 )
+from iap.policies.encoders.selected_patches import Order, Value
+from iap.policies.preprocessing import Channel
 
-VALUES = ["pixels", "centres", "projection"]
+VALUES: list[Value] = ["pixels", "centres", "projection"]
+ORDERS: list[Order] = ["score", "image"]
 KERNELS = st.sampled_from([ReLU(), Softmax(projections=5), Softmax("hyperbolic", 4), Softmax("favor++", 4)])
 POSITIONS = st.sampled_from([Positions(), Positions("concat", channels=3), Positions("none")])
 STEMS = ((3, 3, 1),), ((2, 3, 1), (3, 2, 1))
@@ -46,7 +49,7 @@ HIERARCHIES = st.sampled_from(
         Hierarchy(low_level=Quadratic(deltas=True)),
     ]
 )
-PREPROCESSING = st.sampled_from(
+PREPROCESSING: st.SearchStrategy[tuple[Channel, ...]] = st.sampled_from(
     [
         ("image",),
         ("frame_difference",),
@@ -123,7 +126,7 @@ def patches() -> dict[str, Any]:
 @st.composite
 def selected_patches(draw: DrawFn) -> SelectedPatches:
     """Any features of single patches."""
-    order = draw(st.sampled_from(["score", "image"]))
+    order = draw(st.sampled_from(ORDERS))
     return SelectedPatches(
         values=tuple(draw(st.permutations(VALUES))[: draw(st.integers(1, 3))]),
         projection_size=draw(st.integers(1, 4)),

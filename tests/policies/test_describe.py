@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from hypothesis import given
 from config_cases import configs
+from hypothesis import given
 
 from iap.policies import (
     CNN,

@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from config_cases import configs, random_theta, small_config
 from hypothesis import given
 from hypothesis import strategies as st
-from config_cases import configs, random_theta, small_config
 
 from iap.policies import (
     CNN,
