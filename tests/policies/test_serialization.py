@@ -180,10 +180,11 @@ def test_a_policy_too_large_to_be_loaded_again_is_not_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_error_survives_pickling():
+def test_the_error_survives_pickling(tmp_path):
+    path = tmp_path / "missing.policy"
     with pytest.raises(PolicyFileError) as caught:
-        load("/none/such")
-    assert str(pickle.loads(pickle.dumps(caught.value))) == "/none/such: cannot be read: No such file or directory"
+        load(path)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == f"{path}: cannot be read: No such file or directory"
 
 
 def test_a_failed_write_leaves_the_old_file_unchanged_and_no_temporary_file(tmp_path, written):
