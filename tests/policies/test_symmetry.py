@@ -1,8 +1,12 @@
+"""Policies that are equivariant under a reflection of left and right."""
+
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from policy_cases import some_theta
+from config_cases import observations, random_normaliser, random_theta
 
 from iap.attention import ReLU, Softmax
 from iap.policies import (
@@ -10,173 +14,186 @@ from iap.policies import (
     LSTM,
     MLP,
     Hierarchy,
-    Linear,
-    Normaliser,
     Policy,
     PolicyConfig,
+    PooledMoments,
     Rank,
     Symmetry,
-    build_policy,
     init,
     unflatten,
 )
-from iap.policies.symmetry import SignedOrder
+from iap.policies.symmetry_config import SignedPermutation
 
-# roll (odd), two sides that change places, a phase that runs from 1 down
-MIRROR = Symmetry(sensors=(-1, 3, 2, -4), actions=(-1, 3, 2), offsets=(0.0, 0.0, 0.0, 1.0))
-SENSORS, ACTIONS, SHAPE = 4, 3, (16, 16, 3)
+# A roll angle that changes sign, two sides that are exchanged, a phase that is counted down from 1.
+SYMMETRY = Symmetry(sensors=(-1, 3, 2, -4), actions=(-1, 3, 2), offsets=(0.0, 0.0, 0.0, 1.0))
+SENSORS, ACTIONS, SHAPE = 4, 3, (16, 16, 2)
 STEPS = 12
+REFLECT_ACTION = SignedPermutation(SYMMETRY.actions)
 
 
-def spec_of(**options):
-    return PolicyConfig(image_shape=SHAPE, sensors=SENSORS, actions=ACTIONS, mirror=MIRROR, **options)
+def config_of(**options: Any) -> PolicyConfig:
+    return PolicyConfig(image_shape=SHAPE, sensors=SENSORS, actions=ACTIONS, symmetry=SYMMETRY, **options)
 
 
-SPECS = {
-    "rank": spec_of(encoder=Rank(patch=1, stride=1, order="pooled")),
-    "frames": spec_of(encoder=Rank(patch=4, stride=2), frames=3),
-    "cnn": spec_of(encoder=CNN(((4, 4, 2),))),
-    "lstm": spec_of(encoder=Rank(patch=4, stride=4), controller=LSTM(4)),
-    "two levels": spec_of(encoder=Rank(patch=2, stride=2), hierarchy=Hierarchy(high_level_sensors=False)),
+POOLED = Rank(patch=2, stride=2, kernel=ReLU(), features=PooledMoments(), bias=True)
+CONFIGS = {
+    "rank": config_of(encoder=replace(POOLED, bias=False)),
+    "frames": config_of(encoder=Rank(patch=4, stride=2), frames=3),
+    "cnn": config_of(encoder=CNN(((4, 4, 2),))),
+    "lstm": config_of(encoder=Rank(patch=4, stride=4), controller=LSTM(4)),
+    "hierarchy": config_of(encoder=Rank(patch=2, stride=2), hierarchy=Hierarchy(high_level_sensors=False)),
 }
-
-POOLED = Rank(patch=1, stride=1, kernel=ReLU(), order="pooled", bias=True)
-COMMANDED = spec_of(encoder=POOLED, hierarchy=Hierarchy(high_level_sensors=False))
-TWO_LEVELS = {
-    "pooled": COMMANDED,
-    "pooled, feeling": replace(COMMANDED, hierarchy=Hierarchy(latent_size=3)),
-    "pooled patches": replace(COMMANDED, encoder=replace(POOLED, patch=4, stride=3, score_weighted=True, position_weighted=True)),
-    "pooled queries": replace(COMMANDED, encoder=replace(POOLED, learn_pooling=True)),
-    "many kept": replace(COMMANDED, encoder=replace(POOLED, top_k=40)),
-    "sampled": replace(COMMANDED, encoder=replace(POOLED, select="sample")),
-    "softmax": replace(COMMANDED, encoder=replace(POOLED, kernel=Softmax(projections=4))),
-    "stored keys": replace(COMMANDED, keys_every=2),
-    "frames": replace(COMMANDED, frames=2),
-    "relative_to_first_frame": replace(COMMANDED, relative_to_first_frame=True),
-    "frame_difference": replace(COMMANDED, preprocessing=("frame_difference",)),
-    "deep high level": replace(COMMANDED, controller=MLP((3,))),
-    "deep low level": replace(COMMANDED, hierarchy=Hierarchy(low=MLP((3,)))),
-    "cnn": replace(COMMANDED, encoder=CNN(((4, 4, 2),))),
+HIERARCHY = config_of(encoder=POOLED, hierarchy=Hierarchy(high_level_sensors=False))
+ALL_WEIGHTS = PooledMoments(score_weighted=True, position_weighted=True)
+HIERARCHIES = {
+    "pooled": HIERARCHY,
+    "high-level sensors": replace(HIERARCHY, hierarchy=Hierarchy(latent_size=3)),
+    "large patches": replace(HIERARCHY, encoder=replace(POOLED, patch=4, stride=3, features=ALL_WEIGHTS)),
+    "learnt pooling": replace(HIERARCHY, encoder=replace(POOLED, learn_pooling=True)),
+    "many patches": replace(HIERARCHY, encoder=replace(POOLED, top_k=40)),
+    "sampled": replace(HIERARCHY, encoder=replace(POOLED, select="sample")),
+    "softmax": replace(HIERARCHY, encoder=replace(POOLED, kernel=Softmax(projections=4))),
+    "stored keys": replace(HIERARCHY, encoder=replace(POOLED, keys_every=2)),
+    "frames": replace(HIERARCHY, frames=2),
+    "relative to the first frame": replace(HIERARCHY, relative_to_first_frame=True),
+    "frame difference": replace(HIERARCHY, preprocessing=("frame_difference",)),
+    "deep high level": replace(HIERARCHY, controller=MLP((3,))),
+    "deep low level": replace(HIERARCHY, hierarchy=Hierarchy(low_level=MLP((3,)))),
+    "cnn": replace(HIERARCHY, encoder=CNN(((4, 4, 2),))),
 }
+PLAIN_CASES = [(name, dtype, False) for name in HIERARCHIES for dtype in (np.uint8, np.float32)]
+COMPILED_CASES = [(name, np.uint8, True) for name in ("pooled", "high-level sensors", "frames", "learnt pooling")]
 
 
-def observations(seed=0):
-    rng = np.random.default_rng(seed)
-    for _ in range(STEPS):
-        yield {
-            "image": rng.integers(0, 256, SHAPE, np.uint8),
-            "sensors": rng.standard_normal(SENSORS).astype(np.float32),
-        }
+def episode(seed: int = 0, dtype: Any = np.uint8) -> list[dict[str, np.ndarray]]:
+    drawn = observations(HIERARCHY, STEPS, seed)
+    if dtype == np.uint8:
+        return drawn
+    return [observation | {"image": (observation["image"] / 255).astype(dtype)} for observation in drawn]
 
 
-def mirrored(observation):
+def reflected(observation: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {
         "image": observation["image"][:, ::-1].copy(),
-        "sensors": SignedOrder(MIRROR.sensors, MIRROR.offsets)(observation["sensors"]),
+        "sensors": SignedPermutation(SYMMETRY.sensors, SYMMETRY.offsets)(observation["sensors"]),
     }
 
 
-def actions_of(policy, seen):
-    state = policy.begin()
-    actions = []
+def actions_of(policy: Policy, seen: Iterable[dict[str, np.ndarray]]) -> np.ndarray:
+    state, actions = policy.reset(), []
     for observation in seen:
         action, state, _ = policy.act(state, observation)
         actions.append(action)
     return np.array(actions)
 
 
-@pytest.mark.parametrize("kind", SPECS)
+@pytest.mark.parametrize(("name", "compiled"), [*((name, False) for name in CONFIGS), ("rank", True), ("cnn", True)])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_mirrored_observations_give_the_mirrored_actions(kind, seed):
-    policy = build_policy(SPECS[kind], init(SPECS[kind], seed))
-    here = actions_of(policy, observations())
-    there = actions_of(policy, map(mirrored, observations()))
-    order = SignedOrder(MIRROR.actions)
-    np.testing.assert_allclose(there, [order(action) for action in here], rtol=0, atol=1e-5)
-    assert np.abs(here).max() > 0
+def test_reflected_observations_give_reflected_actions(name: str, seed: int, compiled: bool):
+    policy = Policy(CONFIGS[name], init(CONFIGS[name], seed), compiled=compiled)
+    actions = actions_of(policy, episode())
+    others = actions_of(policy, map(reflected, episode()))
+    np.testing.assert_allclose(others, [REFLECT_ACTION(action) for action in actions], rtol=0, atol=1e-5)
+    assert np.abs(actions).max() > 0
 
 
-def test_a_policy_without_a_mirror_does_not():
-    spec = SPECS["rank"]
-    policy = Policy(spec, init(spec, 0))
-    here, there = actions_of(policy, observations()), actions_of(policy, map(mirrored, observations()))
-    assert not np.allclose(there, [SignedOrder(MIRROR.actions)(action) for action in here], atol=1e-4)
+def test_a_policy_without_symmetry_is_not_equivariant():
+    config = replace(CONFIGS["rank"], symmetry=None)
+    policy = Policy(config, init(config, 0), compiled=False)
+    actions, others = actions_of(policy, episode()), actions_of(policy, map(reflected, episode()))
+    assert not np.allclose(others, [REFLECT_ACTION(action) for action in actions], atol=1e-4)
 
 
-def test_attention_of_both_worlds_is_shown_in_this_one():
-    spec = SPECS["rank"]
-    policy = build_policy(spec, init(spec, 1))
-    [observation, *_] = observations()
-    _, _, here = policy.act(policy.begin(), observation)
-    _, _, there = policy.act(policy.begin(), mirrored(observation))
-    assert here is not None
-    assert there is not None
-    rows, columns = np.divmod(there.selected, 16)
-    assert set(here.selected) == set(rows * 16 + 15 - columns)
-    assert len(set(here.selected)) == len(here.selected) >= Rank().top_k
-    flipped = there.scores.reshape(16, 16)[:, ::-1].ravel()
-    np.testing.assert_allclose(here.scores, flipped, rtol=1e-6)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_attention_on_both_images_is_in_the_coordinates_of_the_plain_one(compiled: bool):
+    config = CONFIGS["rank"]
+    policy = Policy(config, init(config, 1), compiled=compiled)
+    observation = episode()[0]
+    _, _, attention = policy.act(policy.reset(), observation)
+    _, _, other = policy.act(policy.reset(), reflected(observation))
+    assert attention is not None
+    assert other is not None
+    rows, columns = np.divmod(other.selected, 8)
+    assert set(attention.selected) == set(rows * 8 + 7 - columns)
+    assert len(set(attention.selected)) == len(attention.selected) >= Rank().top_k
+    flipped = other.scores.reshape(8, 8)[:, ::-1].ravel()
+    np.testing.assert_allclose(attention.scores, flipped, rtol=1e-6)
 
 
-def test_both_worlds_look_at_the_same_steps():
-    spec = SPECS["two levels"]
-    policy = build_policy(spec, init(spec, 2))
-    state = policy.begin()
-    wanted = []
-    for observation in observations():
-        wanted.append(policy.needs_image(state))
-        given = observation if wanted[-1] else observation | {"image": None}
+def test_both_images_are_encoded_at_the_same_steps():
+    config = CONFIGS["hierarchy"]
+    policy = Policy(config, init(config, 2), compiled=False)
+    state: Any = policy.reset()
+    needed = []
+    for observation in episode():
+        needed.append(policy.needs_image(state))
+        given = observation if needed[-1] else observation | {"image": None}
         _, state, _ = policy.act(state, given)
-    assert wanted[0]
-    assert not all(wanted)
+        assert state.plain.hold_steps == state.mirrored.hold_steps == state.hold_steps
+    assert needed[0]
+    assert not all(needed)
 
 
-@pytest.mark.parametrize("kind", TWO_LEVELS)
-@pytest.mark.parametrize("as_floats", [False, True])
-def test_it_does_what_a_policy_does_in_each_world(kind, as_floats):
-    """However many of its steps are one compiled call for both worlds."""
-    spec = TWO_LEVELS[kind]
-    params = unflatten(spec, some_theta(spec, 4) / 4)  # so that holds are neither all short nor all long
-    gathered = Normaliser.of(np.random.default_rng(1).standard_normal((9, spec.inputs_size)))
-    both, one = build_policy(spec, params, gathered), Policy(spec, params, gathered)
-    state, here, there = both.begin(3), one.begin(3), one.begin(3)
-    for seen in observations(5):
-        observation = seen | {"image": (seen["image"] / 255).astype(np.float32)} if as_floats else seen
+@pytest.mark.parametrize(("name", "dtype", "compiled"), PLAIN_CASES + COMPILED_CASES)
+def test_a_symmetric_policy_is_the_mean_of_the_plain_policy_on_both_observations(name: str, dtype: Any, compiled: bool):
+    config = HIERARCHIES[name]
+    params = unflatten(config, random_theta(config, 7) / 4)  # so that commands are neither all short nor all long
+    normaliser = random_normaliser(config, 1)
+    both = Policy(config, params, normaliser, compiled=compiled)
+    one = Policy(replace(config, symmetry=None), params, normaliser, compiled=compiled)
+    state: Any
+    plain: Any
+    mirrored: Any
+    state, plain, mirrored = both.reset(3), one.reset(3), one.reset(3)
+    for observation in episode(5, dtype):
         action, state, attention = both.act(state, observation)
-        action_here, here, seen_here = one.act(here, observation)
-        action_there, there, seen_there = one.act(there, mirrored(observation))
-        hold = (here.hold + there.hold) // 2
-        here, there = here._replace(hold=hold), there._replace(hold=hold)
-        np.testing.assert_array_equal(action, (action_here + SignedOrder(MIRROR.actions)(action_there)) / 2)
-        for ours, theirs in zip((*state.here, *state.there), (*here, *there), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-        if seen_here is None or seen_there is None or attention is None:
-            assert attention is seen_here is seen_there is None
-        else:
-            columns = seen_here.grid.columns
-            rows, places = np.divmod(seen_there.selected, columns)
-            assert set(attention.selected) == {*seen_here.selected, *(rows * columns + columns - 1 - places)}
-            assert attention[2:] == seen_here[2:]
-            scores = seen_there.scores.reshape(-1, columns)[:, ::-1].ravel()
-            np.testing.assert_array_equal(attention.scores, seen_here.scores + scores)
-    assert 1 < state.here.looks < STEPS
+        plain_action, plain, plain_attention = one.act(plain, observation)
+        other_action, mirrored, other_attention = one.act(mirrored, reflected(observation))
+        hold_steps = (plain.hold_steps + mirrored.hold_steps) // 2
+        plain, mirrored = plain._replace(hold_steps=hold_steps), mirrored._replace(hold_steps=hold_steps)
+        np.testing.assert_array_equal(action, (plain_action + REFLECT_ACTION(other_action)) / 2)
+        for own, wanted in zip((*state.plain, *state.mirrored), (*plain, *mirrored), strict=True):
+            np.testing.assert_array_equal(own, wanted)
+        if attention is None or plain_attention is None or other_attention is None:
+            assert attention is plain_attention is other_attention is None
+            continue
+        columns = attention.grid.columns
+        rows, places = np.divmod(other_attention.selected, columns)
+        reflected_places = rows * columns + columns - 1 - places
+        assert set(attention.selected) == {*plain_attention.selected, *reflected_places}
+        assert attention[2:] == plain_attention[2:]
+        scores = other_attention.scores.reshape(-1, columns)[:, ::-1].ravel()
+        np.testing.assert_array_equal(attention.scores, plain_attention.scores + scores)
+    assert 1 < state.frames < STEPS
+
+
+def test_compiled_symmetric_steps_equal_those_in_numpy():
+    config = replace(HIERARCHY, frames=2)
+    theta, normaliser = random_theta(config, 7) / 4, random_normaliser(config, 1)
+    fast, slow = Policy(config, theta, normaliser), Policy(config, theta, normaliser, compiled=False)
+    state, other = fast.reset(), slow.reset()
+    for observation in episode(5):
+        action, state, _ = fast.act(state, observation)
+        wanted, other, _ = slow.act(other, observation)
+        np.testing.assert_allclose(action, wanted, atol=1e-5)
+        np.testing.assert_allclose(state.inputs, other.inputs, atol=1e-5)
+        assert (state.frames, state.hold_steps, state.seed) == (other.frames, other.hold_steps, other.seed)
 
 
 @pytest.mark.parametrize("wrong", [{"image": None}, {"image": np.zeros((8, 8, 3), np.uint8)}, {"sensors": np.zeros(3)}])
-def test_an_observation_of_another_kind_is_refused(wrong):
-    policy = build_policy(COMMANDED, init(COMMANDED, 0))
-    [observation, *_] = observations()
+def test_an_observation_of_another_shape_is_refused(wrong: dict[str, Any]):
+    policy = Policy(HIERARCHY, init(HIERARCHY, 0), compiled=False)
     with pytest.raises((TypeError, ValueError), match=f"{next(iter(wrong))} must be"):
-        policy.act(policy.begin(), observation | wrong)
+        policy.act(policy.reset(), episode()[0] | wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"sensors": (1, 1)}, {"sensors": (0, 1)}, {"actions": (2, 3)}])
-def test_a_mirror_that_loses_numbers_is_refused(wrong):
+def test_a_symmetry_that_is_no_permutation_is_refused(wrong: dict[str, Any]):
     with pytest.raises(ValueError, match="must hold each of 1 to 2 once"):
         Symmetry(**wrong)
 
 
-def test_a_mirror_of_another_robot_is_refused():
-    spec = PolicyConfig(image_shape=SHAPE, sensors=5, actions=3, controller=Linear(), mirror=MIRROR)
-    with pytest.raises(ValueError, match="mirror must tell of"):
-        build_policy(spec, init(spec, 0))
+def test_a_symmetry_of_other_sensors_is_refused():
+    config = PolicyConfig(image_shape=SHAPE, sensors=5, actions=3, symmetry=SYMMETRY)
+    with pytest.raises(ValueError, match="symmetry must be of"):
+        Policy(config, init(config, 0))

@@ -1,20 +1,20 @@
-"""AttentionAgent, against a plain re-implementation of what was published."""
+"""The encoder of AttentionAgent, against a plain re-implementation of the published agent."""
 
 import math
 
 import numpy as np
 import pytest
-from policy_cases import observations, some_policy, some_theta
+from config_cases import observations, random_policy, random_theta
 
-from iap.attention import ReLU, Softmax
+from iap.attention import Kernel, ReLU, Softmax
 from iap.policies import LSTM, AttentionAgent, Policy, PolicyConfig, blocks, unflatten
-from iap.policies.encoder_configs import ScaleBy
+from iap.policies.encoders.attention_agent import ScaleBy
 
-SPEC = PolicyConfig((96, 96, 3), sensors=0, actions=3, encoder=AttentionAgent(), controller=LSTM(16), normalise=False)
+CONFIG = PolicyConfig((96, 96, 3), sensors=0, actions=3, encoder=AttentionAgent(), controller=LSTM(16), normalise=False)
 
 
 class PlainAttentionAgent:
-    """The published agent in float64, its parameters cut from the published vector by hand."""
+    """The published agent in float64, its parameters split from the published vector by hand."""
 
     def __init__(self, theta: np.ndarray, scale: float) -> None:
         sizes = [(4,), (4, 147), (4,), (4, 147), (64,), (64,), (64, 16), (64, 20), (3,), (3, 16)]
@@ -49,15 +49,18 @@ class PlainAttentionAgent:
         return np.tanh(self.wo @ self.h + self.bo), importances, best
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(("scale_by", "scale"), [("input", 147), ("d", 4)])
-def test_the_agent_acts_as_the_published_one(scale_by: ScaleBy, scale: float):
-    spec = PolicyConfig((96, 96, 3), 0, 3, encoder=AttentionAgent(scale_by=scale_by), controller=LSTM(16), normalise=False)
-    theta = some_theta(spec)
-    policy, plain = Policy(spec, unflatten(spec, theta)), PlainAttentionAgent(theta.astype(np.float64), scale)
-    state = policy.begin()
-    for seen in observations(spec, 3):
-        action, state, attention = policy.act(state, seen)
-        wanted, importances, best = plain.act(seen["image"])
+def test_the_agent_acts_as_the_published_one(scale_by: ScaleBy, scale: float, compiled: bool):
+    encoder = AttentionAgent(scale_by=scale_by)
+    config = PolicyConfig((96, 96, 3), 0, 3, encoder=encoder, controller=LSTM(16), normalise=False)
+    theta = random_theta(config)
+    policy = Policy(config, unflatten(config, theta), compiled=compiled)
+    plain = PlainAttentionAgent(theta.astype(np.float64), scale)
+    state = policy.reset()
+    for observation in observations(config, 3):
+        action, state, attention = policy.act(state, observation)
+        wanted, importances, best = plain.act(observation["image"])
         assert attention is not None
         np.testing.assert_allclose(529 * attention.scores, importances, rtol=1e-3, atol=1e-4)
         assert attention.selected.tolist() == best
@@ -65,31 +68,30 @@ def test_the_agent_acts_as_the_published_one(scale_by: ScaleBy, scale: float):
 
 
 def test_the_agent_for_car_racing_has_3667_parameters():
-    listed = blocks(SPEC)
+    listed = blocks(CONFIG)
     assert listed[-1].stop == 3667
     assert [block.stop - block.start for block in listed] == [4, 588, 4, 588, 64, 64, 1024, 1280, 3, 48]
 
 
 @pytest.mark.parametrize("kernel", [Softmax(projections=4096), Softmax("trigonometric", 2048)])
-def test_linear_attention_with_many_features_ranks_as_the_exact_one(kernel):
-    exact = some_policy(SPEC)
-    gentle = unflatten(SPEC, some_theta(SPEC) / 4)
-    exact = Policy(SPEC, gentle)
-    spec = PolicyConfig((96, 96, 3), 0, 3, AttentionAgent(linear=True, kernel=kernel), LSTM(16), normalise=False)
-    linear = Policy(spec, gentle)
-    (seen,) = observations(SPEC, 1)
-    _, _, wanted = exact.act(exact.begin(), seen)
-    _, _, attention = linear.act(linear.begin(), seen)
+def test_linear_attention_with_many_features_ranks_as_the_exact_one(kernel: Kernel):
+    small = unflatten(CONFIG, random_theta(CONFIG) / 4)
+    exact = Policy(CONFIG, small)
+    config = PolicyConfig((96, 96, 3), 0, 3, AttentionAgent(linear=True, kernel=kernel), LSTM(16), normalise=False)
+    linear = Policy(config, small)
+    (observation,) = observations(CONFIG, 1)
+    _, _, wanted = exact.act(exact.reset(), observation)
+    _, _, attention = linear.act(linear.reset(), observation)
     assert wanted is not None
     assert attention is not None
     assert np.corrcoef(attention.scores, wanted.scores)[0, 1] > 0.99
     assert len(set(attention.selected) & set(wanted.selected)) >= 8
 
 
-def test_linear_attention_takes_any_kernel_and_as_many_parameters():
-    spec = PolicyConfig((96, 96, 3), 0, 3, AttentionAgent(linear=True, kernel=ReLU()), LSTM(16), normalise=False)
-    assert blocks(spec) == blocks(SPEC)
-    policy = some_policy(spec)
-    action, _, attention = policy.act(policy.begin(), observations(spec, 1)[0])
+def test_linear_attention_takes_any_kernel_and_has_as_many_parameters():
+    config = PolicyConfig((96, 96, 3), 0, 3, AttentionAgent(linear=True, kernel=ReLU()), LSTM(16), normalise=False)
+    assert blocks(config) == blocks(CONFIG)
+    policy = random_policy(config, compiled=True)
+    action, _, attention = policy.act(policy.reset(), observations(config, 1)[0])
     assert attention is not None
     assert np.isfinite(action).all()
