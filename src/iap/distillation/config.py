@@ -59,8 +59,8 @@ class Distillation:
 
     Attributes:
         keypoints: names of the keypoints that the command is trained to estimate.
-        samples: number of samples: an image each, or two successive ones if the low level uses changes. Samples in which
-            a keypoint is out of view are left out.
+        samples: number of samples: an image each, or two successive ones if the low level uses changes. Samples with
+            a keypoint out of view are left out.
         samples_per_episode: samples of the same episode, in states of their own.
         student_rounds: how often samples are added from episodes of the student itself, after equal shares of the
             steps. Needs `teacher`.
@@ -118,6 +118,8 @@ class Distillation:
             raise ValueError("distillation needs a policy with an encoder, not a blind one, or a recurrent low level")
         if isinstance(policy.encoder, Rank | Trans) and policy.encoder.kernel.signed:
             raise ValueError('distillation needs a kernel whose scores are not negative, not "trigonometric"')
+        if policy.encoder.samples:
+            raise ValueError('distillation needs an encoder that selects the best patches, not select="sample"')
         several = policy.frames > 1 or policy.relative_to_first_frame
         if hierarchy is None or hierarchy.max_command_steps > 1 or several or policy.symmetry is not None:
             raise ValueError(
@@ -126,6 +128,8 @@ class Distillation:
             )
         if policy.controller.state_size(policy.controller_inputs_size) > 0:
             raise ValueError("distillation needs a high-level controller without memory")
+        if policy.sensors > 0:
+            raise ValueError(f"distillation needs an environment without sensors, not one with {policy.sensors}")
 
 
 def has_memory(policy: PolicyConfig) -> bool:

@@ -8,7 +8,7 @@ The simulator's state is used in training only: the trained policy acts on image
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 
 from iap.distillation.config import Distillation, has_memory
 from iap.distillation.dagger import train_low_level
@@ -17,7 +17,6 @@ from iap.distillation.optimisation import Descent, load_torch, one_torch_thread
 from iap.distillation.pretrained import PRETRAINING, Pretrained, Report
 from iap.envs.core import EnvConfig
 from iap.policies import Blind, Normaliser, Policy, PolicyConfig, PolicyFile, Quadratic, blocks, flatten, init
-from iap.policies.normalization import CLIP
 from iap.policies.params import split
 from iap.rollouts import draw_seeds
 
@@ -37,6 +36,42 @@ def distil(pretraining: Distillation, env: EnvConfig, policy: PolicyConfig, seed
             assert teacher is not None
             return _distil_blind(pretraining, env, policy, seed, teacher, report)
         return _Regression(pretraining, env, policy, seed, teacher, report).run()
+
+
+def frame_features(policy: PolicyConfig, theta: Any, inputs: np.ndarray) -> Any:
+    """The features of frames (n, 1 or 2, H, W, C): those of the frame, then those of the first frame if it is given."""
+    images = load_torch().from_numpy(np.ascontiguousarray(inputs.reshape(-1, *inputs.shape[2:])))
+    encoded = policy.encoder.forward(split(policy, theta)["encoder"], images).features
+    return encoded.reshape(len(inputs), -1)
+
+
+def estimate(policy: PolicyConfig, normaliser: Normaliser, theta: Any, inputs: np.ndarray) -> Any:
+    """The command for frames, as the acting policy gives it; differentiable in θ, a tensor."""
+    torch = load_torch()
+    applied = normaliser if policy.normalise else Normaliser.none(policy.inputs_size)
+    mean, scale, clip = applied.folded
+    centred = frame_features(policy, theta, inputs) - torch.tensor(mean, dtype=torch.float32)
+    x = torch.clip(centred * torch.tensor(scale, dtype=torch.float32), -clip, clip)
+    outputs, _ = policy.controller.step(split(policy, theta)["controller"], x[:, :0], x)
+    return outputs[:, :-1]  # the last output is the command's duration
+
+
+def regression_loss(
+    policy: PolicyConfig,
+    normaliser: Normaliser,
+    theta: Any,
+    inputs: UInt8[np.ndarray, "n frames 1+first H W C"],
+    targets: Float[np.ndarray, "n frames s"],
+) -> Any:
+    """Mean squared error of the commands; with two frames, errors that change between them count more."""
+    torch = load_torch()
+    commands = estimate(policy, normaliser, theta, _frame_by_frame(inputs))
+    errors = (commands.reshape(targets.shape) - torch.from_numpy(targets)) / COMMAND_STD
+    loss = torch.mean(torch.clip(errors**2, max=LARGEST_ERROR**2))
+    if targets.shape[1] > 1:
+        changes = torch.diff(errors, dim=1)
+        loss = loss + CHANGE_WEIGHT * torch.mean(torch.clip(changes**2, max=LARGEST_ERROR**2))
+    return loss
 
 
 class _Regression:
@@ -60,7 +95,7 @@ class _Regression:
         self.descent = Descent(theta, pretraining.steps, pretraining.learning_rate)
         some = _frame_by_frame(self.dataset.inputs[:EVALUATION_BATCH])
         with self.torch.no_grad():
-            features = self.features(split(policy, self.descent.theta), some)
+            features = frame_features(policy, self.descent.theta, some)
         self.normaliser = Normaliser.of(features.numpy())
         known = None if teacher is None else teacher.normaliser
         self.units = Normaliser.of(_frame_by_frame(self.dataset.keypoints)) if known is None else known
@@ -80,27 +115,13 @@ class _Regression:
             targets = self.commands_of(training.keypoints)
             for i in share.tolist():
                 chosen = rng.integers(len(targets), size=max(1, options.batch // targets.shape[1]))
-                self.descent.step(self.loss(training.inputs[chosen], targets[chosen]))
+                batch = training.inputs[chosen], targets[chosen]
+                self.descent.step(regression_loss(policy, self.normaliser, self.descent.theta, *batch))
                 if (i + 1) % REPORT_EVERY == 0:
                     self.report(f"training the encoder, R² {self.explained(validation):.2f}", (i + 1) / options.steps)
             if self.teacher is not None:
                 self.set_theta(self.with_low_level(self.descent.vector(), number))
         return Pretrained(self.descent.vector(), self.normaliser, initial, self.explained(validation))
-
-    def features(self, params: Any, inputs: np.ndarray) -> Any:
-        """The features of frames (n, 1 or 2, H, W, C): of the frame, then of the first frame."""
-        torch = self.torch
-        images = torch.from_numpy(np.ascontiguousarray(inputs.reshape(-1, *inputs.shape[2:])))
-        encoded = self.policy.encoder.forward(params["encoder"], images).features
-        return encoded.reshape(len(inputs), -1)
-
-    def command(self, theta: Any, inputs: np.ndarray) -> Any:
-        """The command for frames, as the policy gives it."""
-        torch, params = self.torch, split(self.policy, theta)
-        mean, scale, _ = (torch.tensor(np.asarray(x), dtype=torch.float32) for x in self.normaliser.folded)
-        x = torch.clip((self.features(params, inputs) - mean) * scale, -CLIP, CLIP)
-        outputs, _ = self.policy.controller.step(params["controller"], x[:, :0], x)
-        return outputs[:, :-1]  # the last output is the command's duration
 
     def commands_of(self, keypoints: Float[np.ndarray, "*n s"]) -> Float[np.ndarray, "*n s"]:
         """Keypoints as commands."""
@@ -108,23 +129,13 @@ class _Regression:
         clipped = np.clip(COMMAND_STD * (keypoints - mean) * scale, -LARGEST_COMMAND, LARGEST_COMMAND)
         return clipped.astype(np.float32)
 
-    def loss(self, inputs: np.ndarray, targets: Float[np.ndarray, "n frames s"]) -> Any:
-        """Mean squared error; with two frames, errors that change between them count more."""
-        torch = self.torch
-        commands = self.command(self.descent.theta, _frame_by_frame(inputs))
-        errors = (commands.reshape(targets.shape) - torch.from_numpy(targets)) / COMMAND_STD
-        loss = torch.mean(torch.clip(errors**2, max=LARGEST_ERROR**2))
-        if targets.shape[1] > 1:
-            changes = torch.diff(errors, dim=1)
-            loss = loss + CHANGE_WEIGHT * torch.mean(torch.clip(changes**2, max=LARGEST_ERROR**2))
-        return loss
-
     def explained(self, dataset: Dataset) -> float:
         """R² of the commands, over all coordinates."""
         targets = self.commands_of(_frame_by_frame(dataset.keypoints))
         with self.torch.no_grad():
             parts = np.array_split(dataset.inputs, -(-len(dataset.inputs) // EVALUATION_BATCH))
-            commands = [self.command(self.descent.theta, _frame_by_frame(part)).numpy() for part in parts]
+            theta = self.descent.theta
+            commands = [estimate(self.policy, self.normaliser, theta, _frame_by_frame(x)).numpy() for x in parts]
         return float(1 - np.square(np.concatenate(commands) - targets).sum() / np.square(targets).sum())
 
     def set_theta(self, theta: np.ndarray) -> None:

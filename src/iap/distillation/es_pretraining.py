@@ -1,8 +1,8 @@
 """Pretraining of an encoder by an evolution strategy: linear regression from its features to the simulator's state.
 
-Random actions visit a few hundred states. The fitness of an encoder is the R² of a ridge regression from its features to
-the state. The high level becomes that regression, so that the command is the estimated state; what to do with it is
-learnt from returns afterwards. The state is used in pretraining only: the policy acts on images.
+Random actions visit a few hundred states. The fitness of an encoder is the R² of a ridge regression from its features
+to the state. The high level becomes that regression, so that the command is the estimated state. The low level, which
+acts on it, is trained from returns afterwards. The state is used in pretraining only: the policy acts on images.
 """
 
 from typing import NamedTuple
@@ -66,7 +66,7 @@ def cross_validated_r2(inputs: Float[np.ndarray, "n d"], states: Float[np.ndarra
 
 
 def _collect(pretraining: ESPretraining, env: EnvConfig, policy: PolicyConfig, seed: int, report: Report) -> Samples:
-    """Samples of episodes with random actions, each repeated for a while, strong in some episodes and weak in others."""
+    """Samples of episodes with random actions, each repeated for some steps; their size differs between episodes."""
     made = env.make()
     rng = np.random.default_rng(draw_seeds(seed, PRETRAINING, 1))
     count = -(-pretraining.samples // pretraining.samples_per_episode)
