@@ -103,3 +103,14 @@ def implements(stub: Any, kind: type) -> Callable[[Function], Function]:
         return function
 
     return register
+
+
+def specialised(function: Any, *examples: Any) -> Callable[..., Any]:
+    """The entry point of a compiled function for arguments of these types.
+
+    A call of it skips the lookup of the argument types, which takes microseconds for NamedTuples of arrays. It does not
+    check them either: later arguments must have the same types.
+    """
+    signature = tuple(numba.typeof(example) for example in examples)
+    function.compile(signature)
+    return function.get_overload(signature)

@@ -4,6 +4,10 @@ Numba's own cache checks only the file of the function itself, so an edit of an 
 code in use. Here the cache folder is named after a hash of every source file of the packages that hold compiled code,
 the versions of Numba and LLVM, and the processor. A function that is compiled is saved and then loaded again, so that
 every process runs what the cache holds, whether it compiled the function itself or not.
+
+Machine code contains copies of the functions that it calls, optimised in its own context. Numba gives these copies weak
+symbols, so that a call ends in the copy that happened to be loaded first, and last bits of results depend on the order
+of loading. Here the copies are private: a call ends in the copy that was compiled with it.
 """
 
 import contextlib
@@ -25,6 +29,7 @@ import llvmlite.binding
 import numba
 from numba.core import sigutils, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.codegen import JITCodeLibrary
 
 CACHE_VARIABLE = "IAP_CACHE_DIR"
 PACKAGE = Path(__file__).parent
@@ -140,7 +145,8 @@ class LoadedCache(FunctionCache):
             if loaded is not None:
                 return loaded
             arguments, return_type = sigutils.normalize_signature(sig)
-            result = self._dispatcher._compiler.compile(arguments, return_type)
+            with _isolated(target_context.codegen()):
+                result = self._dispatcher._compiler.compile(arguments, return_type)
             self._cache_file = self._file_for(sig)  # a function may have compiled another version of itself
             super().save_overload(sig, result)
             return self._load(sig, target_context) or result
@@ -162,6 +168,35 @@ class LoadedCache(FunctionCache):
         digests = sorted({_foreign_digest(kind.__module__) for kind in _foreign_classes(arguments)})
         name = "-".join([self._impl.filename_base, *digests])
         return IndexDataCacheFile(self._cache_path, name, self._impl.locator.get_source_stamp())
+
+
+class _IsolatedLibrary(JITCodeLibrary):
+    """Machine code whose calls stay within it: copies of other functions are private to it."""
+
+    def _finalize_final_module(self) -> None:
+        if self._shared_module is None:  # it was compiled, not loaded
+            linkage: Any = llvmlite.binding.Linkage  # pyright: ignore[reportAttributeAccessIssue]
+            shared = self._final_module.clone()  # what callers of this function are compiled with, as in Numba
+            for function in self._final_module.functions:
+                if function.is_declaration:
+                    continue
+                if function.linkage == linkage.external:
+                    shared.get_function(function.name).linkage = "linkonce_odr"
+                elif function.linkage == linkage.linkonce_odr:
+                    function.linkage = "internal"
+            self._shared_module = shared
+        super()._finalize_final_module()
+
+
+@contextlib.contextmanager
+def _isolated(codegen: Any) -> Iterator[None]:
+    """Compile with `_IsolatedLibrary`; code of other users of Numba in this process is not affected."""
+    default = codegen._library_class
+    codegen._library_class = _IsolatedLibrary
+    try:
+        yield
+    finally:
+        codegen._library_class = default
 
 
 def _foreign_classes(arguments: Iterable[Any]) -> Iterator[type]:

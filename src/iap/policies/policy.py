@@ -9,18 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from iap._compile import specialised
 from iap._validation import require_count
 from iap.attention.arrays import require_finite
 from iap.attention.patches import Grid
 from iap.policies.config import PolicyConfig
-from iap.policies.encoders.base import NO_KEYS, NO_UNIFORMS
+from iap.policies.encoders.base import NO_KEYS, NO_SCORES, NO_SELECTION, NO_UNIFORMS
 from iap.policies.hierarchy import FlatArrays, HierarchyArrays
 from iap.policies.normalization import Normaliser
 from iap.policies.params import Params, flatten, require_params, unflatten
 from iap.policies.preprocessing import compile_preprocessing
 from iap.policies.reference import step_in_numpy
 from iap.policies.serialization import EnvReference, PolicyFile, load, save
-from iap.policies.step import PolicyArrays, State, act_on_image, act_on_sensors, encode_one
+from iap.policies.step import ControlArrays, PolicyArrays, State, act_on_image, act_on_sensors, encode_one
 from iap.policies.symmetry import (
     SymmetricState,
     act_on_image_symmetrically,
@@ -109,6 +110,7 @@ class Policy:
             columns = 1 if self._window is None else self._window.grid.columns
             self._reflection = reflection_of(config.symmetry, config.sensors, config.actions, columns)
         self._arrays: dict[np.dtype, PolicyArrays | None] = {}
+        self._entries: dict[tuple[str, np.dtype | None], Any] = {}
         self._is_compiled = compiled
 
     @property
@@ -193,21 +195,33 @@ class Policy:
         arrays, uniforms = self.compiled_for(dtype), self._uniforms(state)
         if arrays is None:
             return self._step_in_numpy(state, image, sensors, uniforms)
-        if self._reflection is not None:
-            return self._step_symmetrically(arrays, state, image, sensors, uniforms)
         if image is None:
-            return act_on_sensors(arrays, state, sensors)
-        return act_on_image(arrays, state, image, sensors, uniforms)
-
-    def _step_symmetrically(
-        self, arrays: PolicyArrays, state: Any, image: np.ndarray | None, sensors: np.ndarray, uniforms: np.ndarray
-    ) -> tuple[Action, Any, np.ndarray, np.ndarray]:
-        common = arrays, self._reflection, state.plain, state.mirrored
-        if image is None:
-            both = act_on_sensors_symmetrically(*common, sensors)
-        else:
-            both = act_on_image_symmetrically(*common, image, sensors, uniforms)
+            return self._act_on_sensors(arrays.control, state, sensors)
+        if self._reflection is None:
+            step = self._entry("image", dtype, act_on_image, arrays, state, image, sensors, uniforms)
+            return step(arrays, state, image, sensors, uniforms)
+        arguments = arrays, self._reflection, state.plain, state.mirrored, image, sensors, uniforms
+        both = self._entry("image", dtype, act_on_image_symmetrically, *arguments)(*arguments)
         return both.action, SymmetricState(both.plain, both.mirrored), both.scores, both.selected
+
+    def _act_on_sensors(
+        self, control: ControlArrays, state: Any, sensors: np.ndarray
+    ) -> tuple[Action, Any, np.ndarray, np.ndarray]:
+        if self._reflection is None:
+            arguments: Any = control, state.memory, sensors
+            action, memory = self._entry("sensors", None, act_on_sensors, *arguments)(*arguments)
+            return action, state.with_memory(memory), NO_SCORES, NO_SELECTION
+        plain, mirrored = state
+        arguments = control, self._reflection, plain.memory, mirrored.memory, sensors
+        action, one, other = self._entry("sensors", None, act_on_sensors_symmetrically, *arguments)(*arguments)
+        return action, SymmetricState(plain.with_memory(one), mirrored.with_memory(other)), NO_SCORES, NO_SELECTION
+
+    def _entry(self, kind: str, dtype: np.dtype | None, function: Any, *arguments: Any) -> Any:
+        """The compiled code for these types of arguments, which are the same at every step of one kind and dtype."""
+        key = kind, dtype
+        if key not in self._entries:
+            self._entries[key] = specialised(function, *arguments)
+        return self._entries[key]
 
     def _step_in_numpy(
         self, state: Any, image: np.ndarray | None, sensors: np.ndarray, uniforms: np.ndarray
@@ -239,12 +253,7 @@ class Policy:
         return PolicyArrays(
             compile_preprocessing(config.preprocessing),
             encoder,
-            controller,
-            hierarchy,
-            np.array(mean),
-            np.array(scale),
-            clip,
-            config.features_size,
+            ControlArrays(controller, hierarchy, np.array(mean), np.array(scale), clip, config.features_size),
             config.preprocessing != ("image",),
             config.relative_to_first_frame,
             config.first_frame_features,

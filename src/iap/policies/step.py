@@ -48,6 +48,21 @@ class State(NamedTuple):
     hold_steps: int = 0
     seed: int = 0
 
+    @property
+    def memory(self) -> "Memory":
+        """The part that changes at every step."""
+        return Memory(self.inputs, self.hidden, self.low_hidden, self.latent, self.hold_steps)
+
+    def with_memory(self, memory: "Memory") -> "State":
+        """The state after a step at which no image was encoded."""
+        return self._replace(
+            inputs=memory.inputs,
+            hidden=memory.hidden,
+            low_hidden=memory.low_hidden,
+            latent=memory.latent,
+            hold_steps=memory.hold_steps,
+        )
+
 
 class Outcome(NamedTuple):
     """What a compiled step returns: action, next state, and what was attended to, empty if no image was encoded."""
@@ -58,31 +73,51 @@ class Outcome(NamedTuple):
     selected: Int[np.ndarray, " l"]
 
 
-class PolicyArrays(NamedTuple):
-    """A policy in compiled code, for images of one dtype.
+class Memory(NamedTuple):
+    """The part of the state that changes at every step; the rest changes only when an image is encoded."""
+
+    inputs: Any
+    hidden: Any
+    low_hidden: Any
+    latent: Any
+    hold_steps: Any
+
+
+class ControlArrays(NamedTuple):
+    """The part of a policy that acts at every step.
 
     Attributes:
-        preprocessing: what `preprocess` takes.
-        encoder: what `encode` takes.
         controller: what `control` takes.
         hierarchy: what `decide` takes.
         mean, scale, clip: of the normaliser.
         features: the number of features that the controller receives.
-        keeps_image: whether preprocessing uses earlier images.
-        relative, recalls_first: `relative_to_first_frame` and `first_frame_features`.
     """
 
-    preprocessing: Any
-    encoder: Any
     controller: Any
     hierarchy: Any
     mean: Any
     scale: Any
     clip: Any
     features: Any
+
+
+class PolicyArrays(NamedTuple):
+    """A policy in compiled code, for images of one dtype.
+
+    Attributes:
+        preprocessing: what `preprocess` takes.
+        encoder: what `encode` takes.
+        control: the part that acts at every step.
+        keeps_image: whether preprocessing uses earlier images.
+        relative, uses_first: `relative_to_first_frame` and `first_frame_features`.
+    """
+
+    preprocessing: Any
+    encoder: Any
+    control: Any
     keeps_image: Any
     relative: Any
-    recalls_first: Any
+    uses_first: Any
 
 
 @compiled
@@ -97,45 +132,39 @@ def act_on_image(policy, state, image, sensors, uniforms):
     features, previous, first = combine_frames(policy, state, encoding)
     if policy.keeps_image:
         previous_image = image.copy()  # a camera may reuse its memory
-    inputs, normal = normalise_inputs(policy, features, sensors)
-    action, hidden, low_hidden, latent, hold_steps = decide(policy.hierarchy, policy.controller, normal, state, True)
+    memory = Memory(state.inputs, state.hidden, state.low_hidden, state.latent, state.hold_steps)
+    action, m = _decide(policy.control, memory, features, sensors, True)
     after = State(
-        inputs,
+        m.inputs,
         previous,
         first,
-        hidden,
-        low_hidden,
-        latent,
+        m.hidden,
+        m.low_hidden,
+        m.latent,
         keys,
         previous_image,
         first_image,
         state.frames + 1,
-        hold_steps,
+        m.hold_steps,
         state.seed,
     )
     return Outcome(action, after, scores, selected)
 
 
 @compiled
-def act_on_sensors(policy, state, sensors):
-    """A step at which no image is encoded: the features stay."""
-    inputs, normal = normalise_inputs(policy, state.inputs, sensors)
-    action, hidden, low_hidden, latent, hold_steps = decide(policy.hierarchy, policy.controller, normal, state, False)
-    after = State(
-        inputs,
-        state.previous,
-        state.first,
-        hidden,
-        low_hidden,
-        latent,
-        state.keys,
-        state.image,
-        state.first_image,
-        state.frames,
-        hold_steps,
-        state.seed,
+def act_on_sensors(control, memory, sensors):
+    """A step at which no image is encoded: the features stay. Returns the action and the memory after it."""
+    return _decide(control, memory, memory.inputs, sensors, False)
+
+
+@compiled(inner=True)
+def _decide(control, memory, features, sensors, encoded):
+    """The action on the features, of which there may be more, and the sensors; and the memory after it."""
+    inputs, normal = normalise_inputs(control, features, sensors)
+    action, hidden, low_hidden, latent, hold_steps = decide(
+        control.hierarchy, control.controller, normal, memory, encoded
     )
-    return Outcome(action, after, np.empty(0, np.float32), np.empty(0, np.int64))
+    return action, Memory(inputs, hidden, low_hidden, latent, hold_steps)
 
 
 @compiled
@@ -154,13 +183,13 @@ def combine_frames(policy, state, encoding):
     zeros where there was none yet; or else the first frame's features. Loops compile faster than slices.
     """
     size, earlier = len(encoding), len(state.previous)
-    features = np.zeros(policy.features, np.float32)
+    features = np.zeros(policy.control.features, np.float32)
     first, previous = state.first, state.previous
     if len(first) > 0 and state.frames == 0:
         first = encoding
     for j in range(size):
         features[j] = encoding[j] - first[j] if policy.relative else encoding[j]
-        if policy.recalls_first:
+        if policy.uses_first:
             features[size + j] = first[j]
     for i in range(min(earlier, state.frames)):
         for j in range(size):
@@ -175,13 +204,13 @@ def combine_frames(policy, state, encoding):
 
 
 @compiled(inner=True)
-def normalise_inputs(policy, features, sensors):
+def normalise_inputs(control, features, sensors):
     """Features and sensors as one vector, and the same normalised."""
-    count = policy.features
+    count = control.features
     inputs = np.empty(count + len(sensors), np.float32)
     for i in range(len(inputs)):
         inputs[i] = features[i] if i < count else sensors[i - count]
-    return inputs, apply_normaliser(inputs, policy.mean, policy.scale, policy.clip)
+    return inputs, apply_normaliser(inputs, control.mean, control.scale, control.clip)
 
 
 @compiled(inner=True)

@@ -105,12 +105,12 @@ def act_on_image_symmetrically(policy, reflection, plain, mirrored, image, senso
 
 
 @compiled
-def act_on_sensors_symmetrically(policy, reflection, plain, mirrored, sensors):
-    """A step at which no image is encoded."""
-    one = act_on_sensors(policy, plain, sensors)
-    other = act_on_sensors(policy, mirrored, reflect_sensors(sensors, reflection))
-    action = mean_with_mirrored(one.action, other.action, reflection.action_places, reflection.action_signs)
-    return SymmetricOutcome(action, one.state, other.state, one.scores, one.selected)
+def act_on_sensors_symmetrically(control, reflection, plain, mirrored, sensors):
+    """A step at which no image is encoded: the action, and both memories after it."""
+    one, plain_after = act_on_sensors(control, plain, sensors)
+    other, mirrored_after = act_on_sensors(control, mirrored, reflect_sensors(sensors, reflection))
+    action = mean_with_mirrored(one, other, reflection.action_places, reflection.action_signs)
+    return action, plain_after, mirrored_after
 
 
 @compiled
