@@ -1,4 +1,4 @@
-"""What an agent is: a config (chosen), parameters (learnt) and a state (carried between steps) → action."""
+"""Policies: a config (chosen), parameters (learnt) and a state (carried between steps) → action."""
 
 from iap.policies.config import PolicyConfig
 from iap.policies.controllers import CONTROLLERS, GRU, LSTM, MLP, Controller, Linear, Quadratic

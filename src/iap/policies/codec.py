@@ -12,8 +12,8 @@ LONGEST_QUOTE = 80
 class Codec:
     """Writes and reads the dataclasses of a table of kinds.
 
-    The table is a function, so that what is registered later is known too. A field whose annotation is a base class,
-    such as Encoder, takes any registered subclass.
+    The table is a function, so that classes that are registered later are included. A field whose annotation is a base
+    class, such as Encoder, takes any registered subclass.
     """
 
     def __init__(self, kinds: Callable[[], Mapping[str, type]]) -> None:
@@ -54,7 +54,7 @@ class Codec:
             raise ValueError(f"{name} ({kind}): {error}") from None
 
     def _value(self, name: str, value: Any, hint: Any) -> Any:
-        """`value` as the annotation asks for it."""
+        """`value` as the type of the annotation."""
         if hint is Any:
             return _hashable(value)
         if get_origin(hint) in (Union, types.UnionType):

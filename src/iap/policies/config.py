@@ -10,7 +10,7 @@ from iap.policies.params import ParamSpec, Part
 from iap.policies.preprocessing import Channel
 from iap.policies.symmetry_config import Symmetry
 
-MOST_PIXELS = 1 << 23  # numbers of an image: a config that came in a file cannot ask for all of the memory
+MOST_PIXELS = 1 << 23  # height·width·channels of an image: a config from a file cannot allocate all memory
 
 
 @dataclass(frozen=True)
@@ -19,23 +19,24 @@ class PolicyConfig:
 
     Attributes:
         image_shape: (height, width, channels) of the camera image.
-        sensors: number of sensor values beside the image.
+        sensors: number of sensor values in addition to the image.
         actions: number of action values in [−1, 1].
         encoder: image → features.
         controller: features and sensors → action, or command in a hierarchy.
-        frames: how many encoded frames the controller receives: the newest features, then the differences of the newest
-            to each earlier frame's.
+        frames: number of encoded frames that the controller receives: the newest features, then their differences to
+            the features of each earlier frame.
         preprocessing: the encoder's input channels, one kind after the other: the "image" itself; "frame_difference",
             the absolute difference to the last encoded frame (zero where nothing moves); "first_frame_difference", the
             difference to the episode's first frame, six times as strong; "local_contrast_coarse", each pixel minus the
             mean of a square of a third of the image's side; "local_contrast_fine", the same with a twelfth.
         relative_to_first_frame: whether features are differences to those of the episode's first frame, so that
             constants of the episode, such as the camera's pose, cancel.
-        first_frame_features: whether the features of the episode's first frame are inputs beside those of this one.
+        first_frame_features: whether the features of the episode's first frame are inputs, after those of the
+            current frame.
         normalise: whether the controller's inputs are normalised by running statistics.
-        image_every: an image is encoded every so many steps; sensors are read at each.
+        image_every: an image is encoded every `image_every` steps; sensors are inputs at every step.
         hierarchy: None, or a low level that acts on commands of the controller.
-        symmetry: None, or what mirrors sensors and actions, for a policy that is equivariant under reflection.
+        symmetry: None, or the reflection of sensors and actions under which the policy is equivariant.
     """
 
     image_shape: tuple[int, int, int]

@@ -40,5 +40,5 @@ def cnn_baseline(config: PolicyConfig) -> PolicyConfig:
 
 
 def blind_baseline(config: PolicyConfig) -> PolicyConfig:
-    """The same policy without an image: the baseline for whether the task needs one."""
+    """The same policy without an image: the baseline that shows whether the task needs one."""
     return replace(config, encoder=Blind())

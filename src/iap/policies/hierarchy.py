@@ -17,11 +17,11 @@ class Hierarchy:
 
     Attributes:
         latent_size: the length of a command.
-        max_command_steps: the most steps for which the high level can hold a command; it chooses from 1 on.
+        max_command_steps: the longest duration of a command; the high level chooses from 1 to this.
         low_level: the low-level controller.
         high_level_sensors: whether the high level receives the sensors besides the features; the low level always does.
-        command_gain: the initial gain of the low level for commands. Commands must have an effect from the start, or
-            good ones cannot be told from bad ones; at a gain of 2 most commands saturate the actions.
+        command_gain: the initial gain of the low level for commands. Commands must have an effect from the start:
+            otherwise good and bad commands give the same return. At a gain of 2 most commands saturate the actions.
     """
 
     latent_size: int = 2
@@ -49,13 +49,13 @@ def column_std(leading: int, gain: float, sensors: int, sensor_gain: float = 0.1
 
 
 def command_steps(output: float, max_command_steps: int) -> int:
-    """For how many steps a command holds: the high level's last output in [−1, 1] as a number from 1 on."""
+    """The duration of a command in steps: the high level's last output, from [−1, 1] to 1 … max_command_steps."""
     share = (float(output) + 1) / 2
     return 1 + round(share * (max_command_steps - 1))
 
 
 class FlatArrays(NamedTuple):
-    """No hierarchy: the controller acts at every step, and an image is encoded every so many."""
+    """No hierarchy: the controller acts at every step, and an image is encoded every `image_every` steps."""
 
     image_every: Any
 
@@ -65,8 +65,8 @@ class HierarchyArrays(NamedTuple):
 
     Attributes:
         low_level: the low-level controller, compiled.
-        high_level_inputs: how many of the inputs the high level receives.
-        features: how many of the inputs are features.
+        high_level_inputs: the number of inputs that the high level receives, from the first on.
+        features: the number of inputs that are features.
         max_command_steps: as in `Hierarchy`.
     """
 

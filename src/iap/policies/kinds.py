@@ -26,7 +26,7 @@ PARTS: dict[str, type] = {
 
 
 def policy_kinds() -> dict[str, type]:
-    """All kinds, with what is registered by now."""
+    """All kinds, including everything that is registered so far."""
     return {**PARTS, **ENCODERS, **CONTROLLERS}
 
 

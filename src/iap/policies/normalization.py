@@ -17,8 +17,8 @@ FLAT = 1e-6  # an input with a smaller standard deviation is a constant, and is 
 class Moments:
     """The number of rows, their mean, and the sum of squared differences to it; all in float64.
 
-    Two of them merge to the moments of all rows together (Chan et al.), so statistics can be computed by any number of
-    workers, as long as they are merged in one order.
+    Two sets of moments merge to those of all rows together (Chan et al.), so any number of workers can compute them.
+    Merged in a fixed order, they are the same to the last bit.
     """
 
     count: int
@@ -82,7 +82,7 @@ class Moments:
         return cls(int(count.reshape(())), arrays["mean"], arrays["m2"])
 
     def to_json(self) -> dict[str, Any]:
-        """As numbers and lists, which JSON keeps exactly."""
+        """As numbers and lists, which JSON represents exactly."""
         return {"count": self.count, "mean": self.mean.tolist(), "m2": self.m2.tolist()}
 
     @classmethod

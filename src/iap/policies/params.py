@@ -27,7 +27,7 @@ OUTPUT_GAIN = 0.1  # of the last layer at the start: actions near zero
 class ParamSpec(NamedTuple):
     """One array of parameters: its name, its shape, and the standard deviation of its initial values.
 
-    `std` is one number, or one a column.
+    `std` is one number, or one number for each column.
     """
 
     name: str

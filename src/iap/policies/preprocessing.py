@@ -13,8 +13,8 @@ IMAGE, FRAME_DIFFERENCE, FIRST_FRAME_DIFFERENCE, COARSE, FINE = range(5)  # as i
 # The image's shorter side over the side of the square that local contrast is relative to.
 COARSE_SQUARES = 3
 FINE_SQUARES = 12
-FIRST_FRAME_GAIN = 6  # of the difference to the first frame: whatever has moved is then bright
-ROUNDING = 1e-6  # so that a byte that is whole up to rounding errors does not become the one below
+FIRST_FRAME_GAIN = 6  # of the difference to the first frame: small differences become clearly visible
+ROUNDING = 1e-6  # so that an integer minus a rounding error does not become the next lower byte
 
 
 class NoPreprocessing(NamedTuple):

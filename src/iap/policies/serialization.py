@@ -31,10 +31,10 @@ MOST_BYTES = 64 << 20
 MOST_HEADER_BYTES = 1 << 20
 LENGTH_BYTES = 8  # of the header, which comes first in a safetensors file
 LONGEST_REASON = 300
-PLAIN_FIELDS = ("env_id", "env_kwargs", "facts", "iap_version")  # of a policy file that are JSON as they are
+PLAIN_FIELDS = ("env_id", "env_kwargs", "facts", "iap_version")  # of a policy file that are stored as plain JSON
 DTYPES = {"theta": "F32", "normaliser.count": "I64", "normaliser.mean": "F64", "normaliser.m2": "F64"}
 
-# An OverflowError comes of sizes beyond all floats, a RecursionError of JSON nested too deeply.
+# Sizes beyond the range of floats raise an OverflowError, JSON that is nested too deeply a RecursionError.
 BAD_CONTENT = (ValueError, TypeError, OverflowError, RecursionError, safetensors.SafetensorError)
 
 VERSION = 1 + len(UPGRADES)
@@ -137,11 +137,11 @@ def file_version(path: str | Path) -> int:
 
 def _refusal(path: Path, reason: object) -> PolicyFileError:
     text = f"{path}: {str(reason)[:LONGEST_REASON]}"
-    return PolicyFileError("".join(c if c.isprintable() else "�" for c in text))  # the file may aim at a terminal
+    return PolicyFileError("".join(c if c.isprintable() else "�" for c in text))  # no control sequences of terminals
 
 
 def _read(path: Path) -> bytes:
-    """The file's bytes, once it is known to be a file and not too large."""
+    """The file's bytes, if it is a regular file and not too large."""
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
@@ -161,7 +161,7 @@ def _header_length(content: bytes) -> int:
 
 
 def _header_of(content: bytes) -> Header:
-    """Our JSON out of the metadata, once the tensors are those that a policy has."""
+    """The JSON of the metadata, if the file has the tensors of a policy."""
     length = _header_length(content)
     if len(content) < LENGTH_BYTES + length:
         raise ValueError("is truncated, or not a safetensors file")
@@ -183,7 +183,7 @@ def _header_of(content: bytes) -> Header:
 
 
 def _parsed(name: str, text: bytes) -> dict[str, Any]:
-    """A JSON object, in which nothing is said twice."""
+    """A JSON object in which no key occurs twice."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -200,7 +200,7 @@ def _parsed(name: str, text: bytes) -> dict[str, Any]:
 
 
 def _checked_theta(theta: np.ndarray, count: int) -> np.ndarray:
-    """θ as an array of its own that nobody can change."""
+    """A read-only copy of θ."""
     if not isinstance(theta, np.ndarray) or theta.dtype != np.float32:
         raise TypeError(f"theta must be a float32 array, not {getattr(theta, 'dtype', theta)}")
     if theta.shape != (count,):
@@ -218,7 +218,7 @@ def _check_normaliser(normaliser: Normaliser | None, inputs: int) -> None:
 
 
 def _plain(name: str, value: object) -> dict[str, Any]:
-    """A mapping as JSON knows it, and a copy."""
+    """A copy of a mapping, as it is after a round trip through JSON."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping, not {value!r}")
     try:

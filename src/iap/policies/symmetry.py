@@ -1,7 +1,7 @@
 """Reflection-equivariant steps: the policy acts on the observation and on its mirror image, and averages both.
 
-Robots and their tasks are often symmetric. A random equivariant policy does not drift to one side, a search need not
-learn everything twice, and θ is as short as without.
+Robots and their tasks are often symmetric. A random equivariant policy does not drift to one side, a search does not
+have to learn everything twice, and θ has the same length as without symmetry.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ __all__ = ["Reflection", "SymmetricState", "Symmetry", "reflect_both", "reflecti
 
 
 class SymmetricState(NamedTuple):
-    """The memory of the policy on the observations as they are, and on their mirror images."""
+    """The state of the policy on the observations, and its state on their mirror images."""
 
     plain: State
     mirrored: State
@@ -44,7 +44,7 @@ class SymmetricState(NamedTuple):
 
     @property
     def seed(self) -> int:
-        """Of the random numbers."""
+        """The seed of the random numbers."""
         return self.plain.seed
 
 
@@ -70,7 +70,7 @@ class SymmetricOutcome(NamedTuple):
 
 
 def reflection_of(symmetry: Symmetry, sensors: int, actions: int, columns: int) -> Reflection:
-    """The reflection of a policy with so many sensors, actions and columns of patches."""
+    """The reflection of a policy with these numbers of sensors, actions and columns of patches."""
     given, wanted = (len(symmetry.sensors), len(symmetry.actions)), (sensors, actions)
     if given != wanted:
         raise ValueError(f"symmetry must be of {wanted} sensors and actions, not of {given}")
@@ -146,7 +146,7 @@ def flip(image):
 
 @compiled
 def reflect_sensors(x, reflection):
-    """The sensors in the mirror."""
+    """The sensors of the mirror image."""
     out = np.empty(len(reflection.sensor_places), np.float32)
     for i in range(len(out)):
         out[i] = x[reflection.sensor_places[i]] * reflection.sensor_signs[i] + reflection.sensor_offsets[i]
@@ -164,7 +164,7 @@ def mean_with_mirrored(action, mirrored, places, signs):
 
 @compiled
 def _both(one, other, columns):
-    """The scores of both steps added, and their selected patches in turn, each once, in the plain image's places."""
+    """The sum of both scores, and the selected patches of both in turn, each once, as indices of the plain image."""
     scores = np.empty_like(one.scores)
     for start in range(0, len(scores), columns):
         for i in range(columns):

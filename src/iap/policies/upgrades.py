@@ -145,7 +145,7 @@ def _renamed_command(command: str) -> str:
 
 
 def rename_config(data: Any) -> Any:
-    """The config of a policy, or a part of it, with new kinds and fields; anything unexpected is left as it is."""
+    """The config of a policy, or a part of it, with new kinds and fields; unknown content stays unchanged."""
     if isinstance(data, list):
         return [rename_config(x) for x in data]
     if not isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""What every controller offers: inputs and state → outputs in [−1, 1] and the next state."""
+"""The interface of all controllers: inputs and state → outputs in [−1, 1] and the next state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -60,7 +60,7 @@ class GRU(Controller):
         return tanh_layer(params, "output", h), h
 
     def compile(self, params: Mapping[str, np.ndarray]) -> "GRUArrays":
-        """The arrays as they are."""
+        """The arrays, unchanged."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "output.weight", "output.bias")
         return GRUArrays(*(own(params[name]) for name in names))
 

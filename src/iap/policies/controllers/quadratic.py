@@ -1,4 +1,4 @@
-"""A linear layer on the inputs and on the products of each two of them."""
+"""A linear layer on the inputs and on all products of two inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from iap.policies.controllers.base import Controller, control, own
 from iap.policies.controllers.feedforward import apply_tanh_layer, tanh_layer
 from iap.policies.params import OUTPUT_GAIN, ParamSpec, affine
 
-DELTA_GAIN = np.float32(5)  # changes from step to step are small beside the inputs themselves
+DELTA_GAIN = np.float32(5)  # changes from step to step are small compared with the inputs
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Quadratic(Controller):
         return 1 + inputs if self.deltas else 0
 
     def layer_inputs(self, inputs: int) -> int:
-        """The inputs of the layer: numbers, deltas, and products."""
+        """The number of inputs of the layer: inputs, deltas and products."""
         count = inputs * (1 + self.deltas)
         return count + count * (count + 1) // 2
 
@@ -62,7 +62,7 @@ class Quadratic(Controller):
 
 
 class QuadraticArrays(NamedTuple):
-    """The layer, and whether changes are inputs."""
+    """The layer, and whether the changes of the inputs are inputs too."""
 
     weight: Any
     bias: Any
@@ -72,7 +72,7 @@ class QuadraticArrays(NamedTuple):
 @implements(control, QuadraticArrays)
 @compiled(inner=True)
 def control_quadratic(controller, inputs, state):
-    """The layer on inputs, changes and products."""
+    """The layer on the inputs, their changes and all products."""
     if not controller.deltas:
         return apply_tanh_layer(controller.weight, controller.bias, _with_products(inputs)), state
     size = len(inputs)
@@ -89,7 +89,7 @@ def control_quadratic(controller, inputs, state):
 
 @compiled
 def _with_products(x):
-    """The numbers, then x₀x₀, x₀x₁ and so on."""
+    """The inputs, then the products x₀x₀, x₀x₁ and so on."""
     count = len(x)
     out = np.empty(count + count * (count + 1) // 2, np.float32)
     out[:count] = x

@@ -64,7 +64,7 @@ class AttentionAgent(Encoder):
         require_flags(self, "linear")
 
     def check(self, image_shape: Shape) -> None:
-        """Refuse more selected patches than there are."""
+        """Raise an error if there are fewer patches than are to be selected."""
         patches = self.window(image_shape).grid.patches
         require_count("top_k", self.top_k, most=patches, why=f" (the patches of an image of {image_shape})")
 
@@ -147,7 +147,7 @@ class LinearScoring(NamedTuple):
 
 
 class ExactScoring(NamedTuple):
-    """The exact matrix, a row at a time."""
+    """The exact matrix, computed row by row."""
 
     projection: Any
 

@@ -1,4 +1,4 @@
-"""What the attention encoders share: checks of their configs, patches with positions, and the patches' centres."""
+"""Shared by the attention encoders: checks of their configs, patches with positions, and the centres of patches."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,13 +16,13 @@ from iap.attention.patches import as_pixels, centres_of, extract, grid_of
 from iap.attention.positions import Positions, place
 from iap.policies.encoders.base import Shape, Window
 
-# No use reaches these limits: they keep a config that came in a file from asking for all of the memory.
+# Far above any practical value: a config from a file cannot allocate all memory.
 MOST_DIMENSIONS = 1 << 10
 MOST_PROJECTIONS = 1 << 14
 
 
 def check_attention(patch: object, stride: object, d: object, kernel: object) -> None:
-    """Refuse sizes and kernels that no attention has."""
+    """Raise an error for sizes or kernels that are not valid for attention."""
     require_count("patch", patch)
     require_count("stride", stride)
     require_count("d", d, most=MOST_DIMENSIONS)

@@ -1,4 +1,4 @@
-"""What every encoder offers: image → features, differentiable in batches, and compiled for one image."""
+"""The interface of all encoders: image → features, differentiable in batches, and compiled for one image."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Encoding(NamedTuple):
 
     Attributes:
         features: (n, feature_size).
-        scores: (n, L), the score of each patch up to one positive factor an image; None without attention.
+        scores: (n, L), the scores of the patches, up to one positive factor for each image; None without attention.
         selected: (n, l), the indices of the selected patches, best first; None if none are selected.
     """
 
@@ -41,12 +41,12 @@ class Encoding(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What an encoder may use besides the image in compiled code.
+    """The inputs of an encoder besides the image.
 
     Attributes:
         keys: stored keys of an earlier image, (heads, D, L); empty if there are none.
-        frame: how many images of the episode were encoded before.
-        uniforms: a random number from (0, 1) a patch, for encoders that sample patches; empty otherwise.
+        frame: the number of images of the episode that were encoded before.
+        uniforms: one random number from (0, 1) for each patch, for encoders that sample patches; empty otherwise.
     """
 
     keys: Any
@@ -58,7 +58,7 @@ class Context(NamedTuple):
 def encode(encoder, image, context) -> Any:
     """Compiled code: encode one image → features, scores, selected patches, keys to store.
 
-    `encoder` is the NamedTuple that `Encoder.compile` returns; its class chooses the implementation.
+    `encoder` is the NamedTuple that `Encoder.compile` returns; its class selects the implementation.
     """
 
 
@@ -75,7 +75,7 @@ class Encoder:
 
     @property
     def samples(self) -> bool:
-        """Whether patches are drawn at random, with one number from (0, 1) a patch."""
+        """Whether patches are drawn at random, with one number from (0, 1) for each patch."""
         return False
 
     def check(self, image_shape: Shape) -> None:

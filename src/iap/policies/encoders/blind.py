@@ -1,4 +1,4 @@
-"""No image at all: the baseline for whether a task needs one."""
+"""No image: the baseline that shows whether a task needs one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Blind(Encoder):
 
 
 class BlindArrays(NamedTuple):
-    """No arrays: Numba has no empty NamedTuple, so there is one number."""
+    """No arrays; one unused number, because Numba has no empty NamedTuple."""
 
     nothing: Any
 

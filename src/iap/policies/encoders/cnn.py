@@ -1,4 +1,4 @@
-"""A small convolutional network, all of whose outputs are features: the usual baseline."""
+"""A small convolutional network whose outputs are all features: the standard baseline."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from iap.policies.encoders.convolutions import (
 from iap.policies.params import ParamSpec
 
 LARGE_SIDE = 32  # pixels of an image for which the default network starts with large strides
-FEW_PLACES = 6  # a side: the default network ends with at most as many
+FEW_PLACES = 6  # the default network ends with at most this many rows or columns on the shorter side
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CNN(Encoder):
         return default_layers(image_shape) if self.layers is None else self.layers
 
     def check(self, image_shape: Shape) -> None:
-        """Refuse layers that are larger than their input."""
+        """Raise an error if a layer is larger than its input."""
         map_shapes(self.layers_for(image_shape), image_shape)
 
     def feature_size(self, image_shape: Shape) -> int:
@@ -72,7 +72,7 @@ class CNN(Encoder):
 
 
 def default_layers(image_shape: Shape) -> Layers:
-    """The layers of a usual small network for an image of this size."""
+    """The layers of a typical small network for an image of this size."""
     side = min(image_shape[:2])
     first = ((16, 8, 4), (32, 4, 2)) if side >= LARGE_SIDE else ((16, 4, 2), (32, 3, 2))
     layers: list[tuple[int, int, int]] = []

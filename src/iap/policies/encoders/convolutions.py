@@ -18,7 +18,7 @@ Layers = tuple[tuple[int, int, int], ...]  # (filters, size, stride) of each lay
 
 
 def check_layers(name: str, layers: object) -> None:
-    """Refuse what is not a tuple of (filters, size, stride)."""
+    """Raise an error unless this is a tuple of (filters, size, stride)."""
     if not isinstance(layers, tuple):
         raise ValueError(f"{name} must be a tuple of (filters, size, stride), not {layers!r}")
     for layer in layers:

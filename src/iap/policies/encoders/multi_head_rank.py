@@ -38,12 +38,12 @@ from iap.policies.params import ParamSpec, affine
 class MultiHeadRank(Encoder):
     """Each head ranks all patches, selects the best and gives their centroid, second moments and mass.
 
-    Queries and keys are shared, with ReLU features; head h weighs these features by its gains g_h,
-    r_h = (1/L)·K′(g_h ∘ Q′ᵀ1). A selected patch counts by the square of its share, which is how far its score lies
-    above the smallest selected one. So the features are continuous in the parameters, and have gradients.
+    Queries and keys are shared, with ReLU features; head h multiplies these features by its gains g_h,
+    r_h = (1/L)·K′(g_h ∘ Q′ᵀ1). The weight of a selected patch is the square of its share, (score − smallest selected
+    score) / (largest − smallest). So the features are continuous in the parameters, and have gradients.
 
     Attributes:
-        patch: side of a patch, in pixels, or in places of the stem's output.
+        patch: side of a patch, in pixels of the image or of the stem's output.
         stride: distance between patches, in the same unit.
         d: dimension of queries and keys, which have biases.
         heads: number of heads; each gives 6 features: centroid (2), second moments (3), mass (1).
@@ -66,12 +66,12 @@ class MultiHeadRank(Encoder):
         require_count("top_k", self.top_k)
 
     def check(self, image_shape: Shape) -> None:
-        """Refuse more selected patches than there are."""
+        """Raise an error if there are fewer patches than are to be selected."""
         patches = self.window(image_shape).grid.patches
         require_count("top_k", self.top_k, most=patches, why=f" (the patches of an image of {image_shape})")
 
     def window(self, image_shape: Shape) -> Window:
-        """The patches, as large in the image as all that the stem and the attention read of it."""
+        """The receptive fields of the attention's patches in the image, through the stem."""
         side = step = 1
         for size, stride in (*((size, stride) for _, size, stride in self.stem), (self.patch, self.stride)):
             side += (size - 1) * step
@@ -79,7 +79,7 @@ class MultiHeadRank(Encoder):
         return Window(grid_of(image_shape[0], image_shape[1], side, step), side, step)
 
     def feature_size(self, image_shape: Shape) -> int:
-        """Six numbers a head."""
+        """Six features for each head."""
         return self.heads * MOMENTS
 
     def param_specs(self, image_shape: Shape) -> list[ParamSpec]:
@@ -170,7 +170,7 @@ def encode_multi_head_rank(encoder, image, context):
             for index in range(patches):
                 best[index] = max(best[index], (own[index] - least) / (most - least))
         if own[selected[0]] == own[selected[-1]]:
-            continue  # a head without preference gives zeros
+            continue  # all scores are equal: the features are zeros
         weights = shares_above_least(own, selected) ** 2
         put_moments(weights, encoder.centres, selected, float(encoder.top_k), features[head * MOMENTS :])
     indices = np.flatnonzero(is_selected)

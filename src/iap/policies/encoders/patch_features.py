@@ -28,7 +28,7 @@ class PatchFeatures:
         raise NotImplementedError
 
     def param_specs(self, pixels: int, channels: int) -> list[ParamSpec]:
-        """The arrays of parameters, for patches of so many numbers."""
+        """The arrays of parameters, for patches with this number of pixel values and of channels."""
         raise NotImplementedError
 
     def forward(

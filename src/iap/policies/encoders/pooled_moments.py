@@ -1,4 +1,4 @@
-"""The moments of pooling heads over the selected patches: where patches of a colour are, and how many."""
+"""The moments of pooling heads over the selected patches: position, spread and number of patches of a colour."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from iap.policies.params import ParamSpec, affine
 
 @dataclass(frozen=True)
 class PooledMoments(PatchFeatures):
-    """A few heads, each of which weighs the selected patches and gives the moments of their centres.
+    """The moments of the selected patches' centres under the weights of each head.
 
     A head's weight of a patch is relu(a·mean colour + b); its features are centroid (2), second moments (3), mass (1).
 
@@ -42,7 +42,7 @@ class PooledMoments(PatchFeatures):
         require_flags(self, "position_weighted", "score_weighted")
 
     def size(self, window: Window, channels: int, top_k: int) -> int:
-        """Six numbers a head."""
+        """Six features for each head."""
         return self.heads * MOMENTS
 
     def param_specs(self, pixels: int, channels: int) -> list[ParamSpec]:

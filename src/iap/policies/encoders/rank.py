@@ -41,7 +41,7 @@ class Rank(Encoder):
         features: what the selected patches become: `SelectedPatches` (pixels, centres or a projection of each) or
             `PooledMoments` (the moments of a few pooling heads).
         select: the "top" scores, or a "sample" in proportion to them.
-        keys_every: keys are recomputed every so many encoded frames, queries at each.
+        keys_every: keys are recomputed every `keys_every` encoded frames, queries at every frame.
         learn_pooling: whether P, the weight of each query, is learnt; else all ones.
         normalise_rows: whether each query's attention sums to one.
         bias: whether queries and keys have biases.
@@ -72,7 +72,7 @@ class Rank(Encoder):
             check_samplable(self.kernel)
 
     def check(self, image_shape: Shape) -> None:
-        """Refuse more selected patches than there are."""
+        """Raise an error if there are fewer patches than are to be selected."""
         patches = self.window(image_shape).grid.patches
         require_count("top_k", self.top_k, most=patches, why=f" (the patches of an image of {image_shape})")
 
@@ -81,7 +81,7 @@ class Rank(Encoder):
         return Window(grid_of(image_shape[0], image_shape[1], self.patch, self.stride), self.patch, self.stride)
 
     def feature_size(self, image_shape: Shape) -> int:
-        """As many as the selected patches become."""
+        """The number of features of the selected patches."""
         return self.features.size(self.window(image_shape), image_shape[2], self.top_k)
 
     def param_specs(self, image_shape: Shape) -> list[ParamSpec]:
@@ -173,14 +173,14 @@ class FreshKeys(NamedTuple):
 
 
 class StoredKeys(NamedTuple):
-    """Scores by keys that are recomputed every so many frames."""
+    """Scores by keys that are recomputed every `keys_every` frames."""
 
     ranker: Any
     keys_every: Any
 
 
 class FewSelection(NamedTuple):
-    """The largest scores, of which there are at most `FEW`: a class of its own, because it compiles faster."""
+    """At most `FEW` largest scores; a separate class, because it compiles faster."""
 
     top_k: Any
 

@@ -64,7 +64,7 @@ class Trans(Encoder):
         require_flags(self, "residual", "layer_norm", "normalise_rows")
 
     def check(self, image_shape: Shape) -> None:
-        """Refuse patches that are larger than the image."""
+        """Raise an error if patches are larger than the image."""
         self.window(image_shape)
 
     def window(self, image_shape: Shape) -> Window:
