@@ -1,13 +1,12 @@
-import json
-
 import pytest
 from training_cases import TINY, error_of, iap_here
 
 from iap.cli import parse
 from iap.cli.train import Resume, Train, recorded_command
+from iap.evolution import SNES
 from iap.policies.serialization import load
+from iap.training.config import config_to_json
 from iap.training.presets import PRESETS, preset
-from iap.training.run_directory import RunDirectory
 
 WORDS = ["train", "seek", "--strategy", "open-es", *TINY]
 
@@ -121,12 +120,13 @@ def test_resume_has_the_options_of_the_pool_and_no_others(tmp_path):
     assert "holds no run" in error_of(iap_here("train", "--resume", tmp_path / "nowhere", code=1))
 
 
-def test_the_config_of_a_run_has_the_parts_of_the_command_line(tmp_path):
-    out = tmp_path / "run"
-    words = ["--controller", "lstm", "--kernel", "favor++", "--hierarchy", "two-mlp"]
-    iap_here(*WORDS, *words, "--iterations", 1, "--out", out, "--pool", "inline")
-    policy = json.loads((out / "config.json").read_text())["policy"]
-    assert policy["controller"]["kind"] == "lstm"
+def test_parts_are_chosen_by_their_registered_names():
+    words = ["--encoder", "trans", "--controller", "lstm", "--kernel", "favor++", "--hierarchy", "two-mlp"]
+    command = parsed("seek", *words, "--strategy", "snes", "--strategy.population", "8")
+    policy = config_to_json(command.config)["policy"]
+    assert policy["encoder"]["kind"] == "trans"
     assert policy["encoder"]["kernel"]["features"] == "favor++"
+    assert policy["controller"]["kind"] == "lstm"
     assert policy["hierarchy"]["low_level"]["kind"] == "mlp"
-    assert RunDirectory(out).command == "iap " + " ".join([*WORDS, *words, "--iterations", "1"])
+    assert command.config.strategy == SNES(population=8)
+    assert command.command == " ".join(["iap train seek", *words, "--strategy snes --strategy.population 8"])

@@ -1,4 +1,4 @@
-"""A disk that is full, and folders that cannot be written to: one clear error, and nothing that was saved is lost."""
+"""A full disk and folders that cannot be written: one line of error, and nothing that was saved is lost."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ WORDS = ["train", "seek", "--strategy", "open-es", *TINY, "--pool", "inline"]
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Path]:
-    """A file system of its own, of 200 kB."""
+    """A file system of 200 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)]
@@ -27,50 +27,50 @@ def small_disk(tmp_path) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Take all the room that is left."""
-    ballast, free = folder / "ballast", os.statvfs(folder)
-    ballast.write_bytes(bytes(free.f_bavail * free.f_frsize))
-    return ballast
+    """Use all free space."""
+    filler, free = folder / "filler", os.statvfs(folder)
+    filler.write_bytes(bytes(free.f_bavail * free.f_frsize))
+    return filler
 
 
-def test_a_run_whose_disk_fills_up_stops_with_one_line_and_resumes_when_there_is_room(small_disk, tmp_path):
+def test_a_run_on_a_full_disk_stops_with_one_line_and_resumes_when_there_is_space(small_disk, tmp_path):
     expected = outcome(run_here(tiny(), tmp_path / "expected"))
     config = tiny(iterations=2)
     run = run_here(config, small_disk / "run")
     (small_disk / "run" / "config.json").write_bytes((tmp_path / "expected" / "config.json").read_bytes())
     checkpoint = run.checkpoint_file.read_bytes()
 
-    ballast = fill(small_disk)
+    filler = fill(small_disk)
     refused = error_of(iap("train", "--resume", run.path, "--pool", "inline", code=1))
     assert FULL in refused
     assert str(run.path) in refused
     assert run.checkpoint_file.read_bytes() == checkpoint
     assert not [path for path in run.path.iterdir() if path.suffix == ".part"]
 
-    ballast.unlink()
-    iap("train", "--resume", run.path, "--pool", "inline")
+    filler.unlink()
+    iap_here("train", "--resume", run.path, "--pool", "inline")
     assert outcome(run) == expected
 
 
-def test_a_disk_that_is_full_from_the_start_is_one_line(small_disk):
+def test_a_disk_that_is_full_from_the_start_gives_one_line(small_disk):
     fill(small_disk)
     assert FULL in error_of(iap_here(*WORDS, "--out", small_disk / "run", code=1))
 
 
-@pytest.mark.parametrize("left", [8_000, 20_000, 40_000])
-def test_wherever_the_room_ends_the_run_can_be_resumed(small_disk, tmp_path, left):
+@pytest.mark.parametrize("free_bytes", [8_000, 20_000, 40_000])
+def test_a_run_can_be_resumed_whenever_the_disk_becomes_full(small_disk, tmp_path, free_bytes):
     expected = outcome(run_here(tiny(), tmp_path / "expected"))
-    ballast = fill(small_disk)
-    os.truncate(ballast, ballast.stat().st_size - left)
+    filler = fill(small_disk)
+    os.truncate(filler, filler.stat().st_size - free_bytes)
     out = small_disk / "run"
     error_of(iap_here(*WORDS, "--out", out, code=1))
-    ballast.unlink()
-    begun = (out / "config.json").exists()
-    iap_here(*(["train", "--resume", out, "--pool", "inline"] if begun else [*WORDS, "--out", out]))
+    filler.unlink()
+    has_started = (out / "config.json").exists()
+    iap_here(*(["train", "--resume", out, "--pool", "inline"] if has_started else [*WORDS, "--out", out]))
     assert outcome(RunDirectory(out)) == expected
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+def test_a_folder_that_cannot_be_made_gives_one_line(tmp_path):
     (tmp_path / "file").touch()
     refused = error_of(iap_here(*WORDS, "--out", tmp_path / "file" / "run", code=1))
     assert f"{tmp_path / 'file' / 'run'} cannot be written (Not a directory)" in refused

@@ -1,4 +1,4 @@
-"""The wheel holds all that a shipped policy needs: it is built, installed elsewhere, and used there."""
+"""The wheel contains everything that a policy of the zoo needs: it is built, installed elsewhere and used there."""
 
 import json
 import shutil
@@ -19,26 +19,26 @@ def run(*words: object, **options) -> str:
 
 
 @pytest.mark.slow
-def test_the_wheel_runs_the_zoo_where_the_source_is_not(tmp_path):
-    """Dependencies are those of this environment, by a .pth file: to install them anew would take minutes."""
+def test_the_installed_wheel_evaluates_a_policy_of_the_zoo_without_the_source(tmp_path):
+    """A .pth file adds the dependencies of this environment, since installing them takes minutes."""
     source = tmp_path / "source"
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    wheels, place = tmp_path / "wheels", tmp_path / "venv"
+    wheels, venv = tmp_path / "wheels", tmp_path / "venv"
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, source)
     [wheel] = wheels.glob("iap_rl-*.whl")
-    run(sys.executable, "-m", "venv", place)
-    python = place / "bin" / "python"
+    run(sys.executable, "-m", "venv", venv)
+    python = venv / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])").strip())
     (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
 
-    alone = {"cwd": tmp_path, "env": {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}}
-    where = run(python, "-c", "import iap; print(iap.__file__)", **alone)
-    assert Path(where.strip()).is_relative_to(place)
-    assert "seek" in run(place / "bin" / "iap", "zoo", **alone)
+    isolated = {"cwd": tmp_path, "env": {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}}
+    location = run(python, "-c", "import iap; print(iap.__file__)", **isolated)
+    assert Path(location.strip()).is_relative_to(venv)
+    assert "seek" in run(venv / "bin" / "iap", "zoo", **isolated)
     words = ["eval", "zoo:seek", "--episodes", 3, "--pool", "inline", "--json", "-"]
-    result = json.loads(run(place / "bin" / "iap", *words, **alone))
+    result = json.loads(run(venv / "bin" / "iap", *words, **isolated))
     assert (result["episodes"], result["failed"]) == (3, 0)
     assert result["mean"] > 2.5
