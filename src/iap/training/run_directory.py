@@ -34,13 +34,13 @@ class RunDirectory:
     @classmethod
     def create(cls, path: Path, config: TrainConfig, command: str | None = None) -> "RunDirectory":
         """A new run's folder; one that already holds a run is refused. The command is stored for a resumed run."""
-        run = cls(path)
+        run, content = cls(path), json.dumps(config_to_json(config), indent=1).encode()
         run.require_unused()
         with run.explained():
             path.mkdir(parents=True, exist_ok=True)
             if command is not None:
                 write_whole(run.command_file, f"{command}\n".encode())
-            write_whole(run.config_file, json.dumps(config_to_json(config), indent=1).encode())
+            write_whole(run.config_file, content)
         return run
 
     @classmethod
