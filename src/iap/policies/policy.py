@@ -200,7 +200,7 @@ class Policy:
         if self._reflection is None:
             step = self._entry("image", dtype, act_on_image, arrays, state, image, sensors, uniforms)
             return step(arrays, state, image, sensors, uniforms)
-        arguments = arrays, self._reflection, state.plain, state.mirrored, image, sensors, uniforms
+        arguments = arrays, self._reflection, *state, image, sensors, uniforms  # both states
         both = self._entry("image", dtype, act_on_image_symmetrically, *arguments)(*arguments)
         return both.action, SymmetricState(both.plain, both.mirrored), both.scores, both.selected
 
