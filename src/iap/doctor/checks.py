@@ -23,7 +23,8 @@ def check_numba() -> str:
     from numba.core import event
 
     from iap.attention import Positions, ReLU, as_pixels, extract, featurise, grid_of, place, project, rank_scores
-    from iap.attention.kernels.ranker import Layer, compile_ranker
+    from iap.attention.kernels.folding import Layer
+    from iap.attention.kernels.ranker import compile_ranker
 
     rng = np.random.default_rng(0)
     image = rng.integers(256, size=(20, 20, 3), dtype=np.uint8)

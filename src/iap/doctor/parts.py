@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from iap.doctor import checks
+from iap.doctor import checks, machine
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ def all_parts(runs: str | Path = "runs") -> list[Part]:
     no_preallocation = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most of a GPU's memory
     has_envs, has_viz = find_spec("mujoco") is not None, find_spec("imageio_ffmpeg") is not None
     return [
-        Part("Python", _command(checks.check_python)),
-        Part("cores and memory", _command(checks.check_machine)),
-        Part("disk", _command(checks.check_disk, str(runs))),
+        Part("Python", _command(machine.check_python)),
+        Part("cores and memory", _command(machine.check_machine)),
+        Part("disk", _command(machine.check_disk, str(runs))),
         Part("NumPy and Numba", _command(checks.check_numba)),
         Part("Gymnasium", _command(checks.check_env, "iap/Seek-v0")),
         Part("JAX", _command(checks.check_jax), extra="train", environment=no_preallocation),
