@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from iap.attention import Kernel, ReLU, Softmax, top
-from iap.attention.kernels.ranker import Layer, Ranker, compile_ranker
+from iap.attention.kernels.folding import Layer
+from iap.attention.kernels.ranker import Ranker, compile_ranker
 from iap.envs.control_suite.frames import render_frames
 from iap.viz.overlays import AttentionPanel, attention_figure
 from iap.viz.plots import save_figure

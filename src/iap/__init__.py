@@ -55,7 +55,26 @@ _PUBLIC = {
     "train": "iap._api",
 }
 
-__all__ = ["__version__", *_PUBLIC]
+__all__ = [
+    "CONTROLLERS",
+    "ENCODERS",
+    "Attention",
+    "EnvConfig",
+    "Evaluation",
+    "Policy",
+    "PolicyConfig",
+    "Run",
+    "TrainConfig",
+    "__version__",
+    "ablate",
+    "attend",
+    "evaluate",
+    "load_policy",
+    "make_env",
+    "presets",
+    "record_video",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

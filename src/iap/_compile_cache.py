@@ -175,7 +175,7 @@ class _IsolatedLibrary(JITCodeLibrary):
 
     def _finalize_final_module(self) -> None:
         if self._shared_module is None:  # it was compiled, not loaded
-            linkage: Any = llvmlite.binding.Linkage  # pyright: ignore[reportAttributeAccessIssue]
+            linkage: Any = llvmlite.binding.Linkage
             shared = self._final_module.clone()  # what callers of this function are compiled with, as in Numba
             for function in self._final_module.functions:
                 if function.is_declaration:

@@ -21,7 +21,8 @@ from iap.attention import (
     top,
 )
 from iap.attention.kernels.elementary import cosine, exp2, sine
-from iap.attention.kernels.ranker import Layer, compile_ranker, image_keys, score_image, score_image_with_keys
+from iap.attention.kernels.folding import Layer
+from iap.attention.kernels.ranker import compile_ranker, image_keys, score_image, score_image_with_keys
 from iap.attention.patches import Grid
 
 # (stride, channels): each pair and dtype is compiled separately. (7, 3) is too far apart for unrolled reads.

@@ -295,6 +295,7 @@ def test_a_policy_that_cannot_be_distilled_is_refused(changes, message):
 
 
 def test_a_command_of_another_size_than_the_keypoints_is_refused():
+    assert REACHER.policy.hierarchy is not None
     hierarchy = replace(REACHER.policy.hierarchy, latent_size=3)
     with pytest.raises(ValueError, match=r"hierarchy\.latent_size must be 2, the coordinates of target, not 3"):
         fit_to_env(replace(REACHER, policy=replace(REACHER.policy, hierarchy=hierarchy)))

@@ -78,7 +78,7 @@ def test_another_seed_gives_other_metrics(uninterrupted, tmp_path):
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_every_strategy_trains_and_resumes(tmp_path, strategy):
     config = with_parts(tiny(iterations=2), strategy=strategy)
-    config = replace(config, strategy=replace(config.strategy, population=6))
+    config = replace(config, strategy=STRATEGIES[strategy](population=6))  # pyright: ignore[reportCallIssue]
     run = run_here(config, tmp_path / "run")
     longer = replace(config, iterations=3)
     with InlinePool(config.job) as pool:

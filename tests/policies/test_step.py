@@ -82,7 +82,7 @@ def test_the_cases_cover_every_registered_controller_alone_and_as_a_low_level():
 @pytest.mark.parametrize("kind", [Rank, Trans, AttentionAgent])
 def test_the_cases_cover_every_kernel(kind):
     encoders = [config.encoder for config, _ in CASES.values() if isinstance(config.encoder, kind)]
-    kernels = [e.kernel for e in encoders if not isinstance(e, AttentionAgent) or e.linear]
+    kernels = [e.kernel for e in encoders if not isinstance(e, AttentionAgent) or e.linear]  # pyright: ignore
     names = [getattr(kernel, "features", "relu") for kernel in kernels]
     assert set(names) == set(KERNELS)
 

@@ -175,7 +175,8 @@ def _prepare(job: Job) -> Callable[[], Any]:
             weights = torch.from_numpy(query), torch.from_numpy(key)
             return lambda: _generic(kernel, case, torch.from_numpy(image), *weights)
         case "compiled":
-            from iap.attention.kernels.ranker import Layer, compile_ranker
+            from iap.attention.kernels.folding import Layer
+            from iap.attention.kernels.ranker import compile_ranker
 
             return partial(
                 compile_ranker(kernel, Layer(query), Layer(key), image.shape, patch=case.patch, stride=case.stride),

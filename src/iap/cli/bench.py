@@ -36,7 +36,8 @@ class BenchAttention(Command):
 
     def run(self, console: Console) -> None:
         """Measure and print a table."""
-        from iap.bench.attention import CASES, KERNELS, METHODS, bench_attention
+        from iap.attention import KERNELS
+        from iap.bench.attention import CASES, METHODS, bench_attention
         from iap.cli.tables import attention_table
         from iap.viz.plots import plot_bench
 

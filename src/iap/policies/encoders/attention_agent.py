@@ -95,7 +95,7 @@ class AttentionAgent(Encoder):
         selected = top(scores, self.top_k)
         shares = soft_top_k(scores, self.top_k)
         centres = like(self._centres(shape), scores)
-        values = centres * (1 + shares - stop_gradient(shares))[..., None]  # a factor of 1 that has a gradient
+        values = centres * (1 + (shares - stop_gradient(shares)))[..., None]  # a factor of 1 that has a gradient
         return Encoding(xp.reshape(gather(values, selected), (images.shape[0], -1)), scores, selected)
 
     def compile(self, params: Mapping[str, np.ndarray], image_shape: Shape, dtype: np.dtype) -> "AttentionAgentArrays":

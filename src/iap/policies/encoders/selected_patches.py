@@ -79,7 +79,7 @@ class SelectedPatches(PatchFeatures):
                 parts.append(pixels if value == "pixels" else pixels @ params["projection.weight"].T)
         values = xp.concat(parts, axis=-1)
         shares = soft_top_k(scores, selected.shape[-1])
-        values = values * (1 + shares - stop_gradient(shares))[..., None]  # a factor of 1 that has a gradient
+        values = values * (1 + (shares - stop_gradient(shares)))[..., None]  # a factor of 1 that has a gradient
         rows = gather(values, selected)
         if self.masked:
             patches = xp.arange(window.grid.patches, dtype=selected.dtype)

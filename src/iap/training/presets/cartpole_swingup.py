@@ -35,8 +35,8 @@ NOISY_TEACHER = TrainConfig(
     evaluate_episodes=24,
 )
 
-# The encoder estimates the same keypoints. The LSTM averages out per-frame encoder noise; it is trained by DAgger on the
-# teacher's actions. Wide images show the whole rail.
+# The encoder estimates the same keypoints. The LSTM averages out per-frame encoder noise; it is trained by DAgger on
+# the teacher's actions. Wide images show the whole rail.
 CARTPOLE = TrainConfig(
     env=EnvConfig.of("iap/cartpole-swingup-v0", size=(90, 120), difficulty=ALL_BACKGROUNDS),
     policy=PolicyConfig(
