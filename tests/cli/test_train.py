@@ -2,7 +2,7 @@ import pytest
 from training_cases import TINY, error_of, iap_here
 
 from iap.cli import parse
-from iap.cli.train import Resume, Train, recorded_command
+from iap.cli.commands.train import Resume, Train, recorded_command
 from iap.evolution import SNES
 from iap.policies.serialization import load
 from iap.training.config import config_to_json

@@ -22,7 +22,7 @@ from iap.policies import (
     init,
     unflatten,
 )
-from iap.policies.symmetry_config import SignedPermutation
+from iap.policies.symmetry import SignedPermutation
 
 # A roll angle that changes sign, two sides that are exchanged, a phase that is counted down from 1.
 SYMMETRY = Symmetry(sensors=(-1, 3, 2, -4), actions=(-1, 3, 2), offsets=(0.0, 0.0, 0.0, 1.0))

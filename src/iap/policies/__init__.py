@@ -15,14 +15,15 @@ from iap.policies.encoders import (
     SelectedPatches,
     Trans,
 )
+from iap.policies.encoders.base import Attention
 from iap.policies.hierarchy import Hierarchy
 from iap.policies.kinds import from_json, to_json
 from iap.policies.normalization import Moments, Normaliser
 from iap.policies.params import Block, Params, ParamSpec, blocks, count_params, flatten, init, unflatten
-from iap.policies.policy import Attention, Policy, build_policy
+from iap.policies.policy import Policy, build_policy
 from iap.policies.serialization import EnvReference, PolicyFile, PolicyFileError
 from iap.policies.step import State
-from iap.policies.symmetry_config import Symmetry
+from iap.policies.symmetry import Symmetry
 
 __all__ = [
     "CNN",

@@ -8,7 +8,7 @@ from iap.policies.encoders import Encoder, Rank
 from iap.policies.hierarchy import Hierarchy, column_std
 from iap.policies.params import ParamSpec, Part
 from iap.policies.preprocessing import Channel
-from iap.policies.symmetry_config import Symmetry
+from iap.policies.symmetry import Symmetry
 
 MOST_PIXELS = 1 << 23  # height·width·channels of an image: a config from a file cannot allocate all memory
 

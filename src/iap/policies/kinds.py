@@ -9,7 +9,7 @@ from iap.policies.config import PolicyConfig
 from iap.policies.controllers import CONTROLLERS
 from iap.policies.encoders import ENCODERS, PooledMoments, SelectedPatches
 from iap.policies.hierarchy import Hierarchy
-from iap.policies.symmetry_config import Symmetry
+from iap.policies.symmetry import Symmetry
 
 T = TypeVar("T")
 

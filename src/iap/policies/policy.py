@@ -4,17 +4,16 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from iap._compile import specialised
 from iap._validation import require_count
 from iap.attention.arrays import require_finite
-from iap.attention.patches import Grid
 from iap.policies.config import PolicyConfig
-from iap.policies.encoders.base import NO_KEYS, NO_SCORES, NO_SELECTION, NO_UNIFORMS
+from iap.policies.encoders.base import NO_KEYS, NO_SCORES, NO_SELECTION, NO_UNIFORMS, Attention
 from iap.policies.hierarchy import FlatArrays, HierarchyArrays
 from iap.policies.normalization import Normaliser
 from iap.policies.params import Params, flatten, require_params, unflatten
@@ -34,24 +33,6 @@ from iap.policies.symmetry import (
 
 Action = Float[np.ndarray, " k"]
 NO_IMAGE = np.empty((0, 0, 0), np.uint8)
-
-
-class Attention(NamedTuple):
-    """What a policy attended to in one frame.
-
-    Attributes:
-        scores: of each patch, up to one positive factor.
-        selected: indices of the selected patches, best first.
-        grid: rows and columns of patches.
-        patch: side of a patch in pixels.
-        stride: pixels from one patch to the next.
-    """
-
-    scores: Float[np.ndarray, " L"]
-    selected: Int[np.ndarray, " l"]
-    grid: Grid
-    patch: int
-    stride: int
 
 
 class Policy:

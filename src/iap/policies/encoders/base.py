@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from iap._compile import dispatched
 from iap.attention.arrays import Array
@@ -21,6 +22,24 @@ NO_UNIFORMS = np.empty(0, np.float32)
 class Window(NamedTuple):
     """The patches that an encoder scores: their grid, their side and their stride, in pixels of the image."""
 
+    grid: Grid
+    patch: int
+    stride: int
+
+
+class Attention(NamedTuple):
+    """What a policy attended to in one frame.
+
+    Attributes:
+        scores: of each patch, up to one positive factor.
+        selected: indices of the selected patches, best first.
+        grid: rows and columns of patches.
+        patch: side of a patch in pixels.
+        stride: pixels from one patch to the next.
+    """
+
+    scores: Float[np.ndarray, " L"]
+    selected: Int[np.ndarray, " l"]
     grid: Grid
     patch: int
     stride: int
