@@ -87,9 +87,7 @@ def _mixing_cases() -> dict[str, Case]:
         ),
         "trans trigonometric": case(replace(trans, kernel=trigonometric, normalise_rows=False)),
         "trans hyperbolic": case(replace(trans, kernel=hyperbolic, layer_norm=False)),
-        "trans favor++": case(
-            replace(trans, kernel=favor), Quadratic(deltas=True), preprocessing=("image", "local_contrast_coarse")
-        ),
+        "trans favor++": case(replace(trans, kernel=favor), preprocessing=("image", "local_contrast_coarse")),
         "attention agent": case(AttentionAgent(3, 2, top_k=4), LSTM(4)),
         "attention agent floats": case(AttentionAgent(3, 2, top_k=4, scale_by="d"), dtype=np.float32),
         "attention agent relu": case(replace(agent, kernel=relu)),

@@ -44,7 +44,7 @@ def test_the_compiled_step_equals_the_plain_one(name):
             assert_same_attention(attention, wanted_attention, config)
     assert compiled.compiled_for(np.dtype(dtype)) is not None
     assert any(encoded) or isinstance(config.encoder, Blind)
-    assert not all(encoded) or (config.image_every == 1 and config.hierarchy is None)
+    assert not all(encoded) or config.image_every == 1
 
 
 def assert_same_attention(attention: Attention, wanted: Attention, config: PolicyConfig) -> None:
