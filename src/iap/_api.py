@@ -1,6 +1,6 @@
 """The functions of the public API. Each imports what it needs when it is called."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,8 +88,8 @@ def train(
 
     Args:
         config: a config such as `iap.presets["seek"]`, or a preset's name; a default one for `env` if not given.
-        env: the environment, if another than the config's: whatever `make_env` takes. A class or function is called by
-            every worker process; nothing has to be registered.
+        env: the environment, if another than the config's: anything that `make_env` takes. A class or function is
+            called by every worker process; nothing has to be registered.
         workers: number of local processes; 0 runs everything in this process. All cores by default.
         out: the folder of the run; runs/NAME-seedSEED by default.
         progress: called with each row of metrics.
@@ -134,7 +134,7 @@ def evaluate(
         policy: a policy, or its name.
         episodes: number of episodes; the i-th has seed `seed` + i.
         seed: of the first episode.
-        env: another environment than its own: whatever `make_env` takes.
+        env: another environment than its own: anything that `make_env` takes.
         workers: number of local processes; 0 runs everything in this process. All cores by default.
 
     Example:
@@ -277,14 +277,14 @@ def policy_job_anywhere(policy: PolicyFile) -> "Job":
 
 
 def env_config(env: Any) -> "EnvConfig":
-    """Whatever `make_env` takes as an `EnvConfig`."""
+    """Anything that `make_env` takes, as an `EnvConfig`."""
     from iap.envs.core import EnvConfig
 
     if isinstance(env, EnvConfig):
         return env
     if isinstance(env, str):
         return EnvConfig.of(env)
-    if isinstance(env, EnvReference) or (hasattr(env, "id") and isinstance(getattr(env, "kwargs", None), Mapping)):
+    if isinstance(env, EnvReference):
         return EnvConfig.of(env.id, **dict(env.kwargs))
     return EnvConfig.from_factory(env)
 

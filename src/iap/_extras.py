@@ -1,4 +1,4 @@
-"""Optional dependencies: whatever is missing is named together with the command that installs it."""
+"""Optional dependencies: an error names the missing module and the command that installs it."""
 
 import importlib
 from collections.abc import Iterator

@@ -1,11 +1,11 @@
-"""Files that are there in whole or not at all, whatever happens while they are written."""
+"""Atomic writing of files."""
 
 import os
 from pathlib import Path
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file beside, then put it in the place of `path` in one go."""
+    """Write to a temporary file in the same folder, then replace `path` by it."""
     path = Path(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -13,7 +13,7 @@ from iap.viz.plots import bench_figure, fidelity_figure, growth_exponent, heat_m
 BENCH = [
     {"method": method, "kernel": kernel, "patches": patches, "ms": 1e-4 * patches**growth, "extra_mb": 1.0}
     for kernel in ("relu", "softmax")
-    for method, growth in (("exact", 2.0), ("fused", 1.0))
+    for method, growth in (("exact", 2.0), ("compiled", 1.0))
     for patches in (19200, 2500, 4800)
 ]
 FIDELITY = [
@@ -46,7 +46,7 @@ def test_the_bench_figure_has_one_panel_per_kernel_and_the_growth_in_its_legend(
     figure = bench_figure(BENCH)
     assert [axes.get_title() for axes in figure.axes] == ["relu", "softmax"]
     labels = figure.axes[0].get_legend_handles_labels()[1]
-    assert labels == ["exact: $L^{2.00}$", "fused: $L^{1.00}$"]
+    assert labels == ["exact: $L^{2.00}$", "compiled: $L^{1.00}$"]
     assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
     assert np.asarray(figure.axes[1].lines[0].get_xdata()).tolist() == [2500, 4800, 19200]
 

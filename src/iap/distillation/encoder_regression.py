@@ -49,7 +49,7 @@ def estimate(policy: PolicyConfig, normaliser: Normaliser, theta: Any, inputs: n
     """The command for frames, as the acting policy gives it; differentiable in θ, a tensor."""
     torch = load_torch()
     applied = normaliser if policy.normalise else Normaliser.none(policy.inputs_size)
-    mean, scale, clip = applied.folded
+    mean, scale, clip = applied.coefficients
     centred = frame_features(policy, theta, inputs) - torch.tensor(mean, dtype=torch.float32)
     x = torch.clip(centred * torch.tensor(scale, dtype=torch.float32), -clip, clip)
     outputs, _ = policy.controller.step(split(policy, theta)["controller"], x[:, :0], x)
@@ -125,7 +125,7 @@ class _Regression:
 
     def commands_of(self, keypoints: Float[np.ndarray, "*n s"]) -> Float[np.ndarray, "*n s"]:
         """Keypoints as commands."""
-        mean, scale, _ = self.units.folded
+        mean, scale, _ = self.units.coefficients
         clipped = np.clip(COMMAND_STD * (keypoints - mean) * scale, -LARGEST_COMMAND, LARGEST_COMMAND)
         return clipped.astype(np.float32)
 

@@ -23,7 +23,7 @@ from iap.rollouts import TRAINING_SEEDS, draw_seeds
 
 FRAMES = 3  # of a sample: frame differences exist from the second on, changes of features from the third on
 LONGEST_EPISODE = 100  # steps
-LONGEST_HOLD = 8  # steps for which a random action is repeated
+MAX_REPEATS = 8  # steps for which a random action is repeated
 RIDGE = 0.03  # regularisation, as a share of the inputs' variance
 COMMAND_STD = 0.5  # of each number of the command before tanh
 
@@ -88,7 +88,7 @@ def _collect(pretraining: ESPretraining, env: EnvConfig, policy: PolicyConfig, s
                     images.append([image for image, _ in recent])
                     positions.append([state - origin for _, state in recent[-2:]])
                 if hold == 0:
-                    hold = rng.integers(1, LONGEST_HOLD)
+                    hold = rng.integers(1, MAX_REPEATS)
                     raw = (strength * rng.uniform(-1, 1, policy.actions)).astype(np.float32)
                 hold -= 1
                 observation, _, terminated, truncated, _ = made.step(to_action(made.action_space, raw))

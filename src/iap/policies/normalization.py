@@ -107,11 +107,11 @@ class Normaliser(Moments):
 
     def apply(self, x: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
         """(x − mean)/std, clipped to ±5, as float32; x itself if there were no rows."""
-        mean, scale, clip = self.folded
+        mean, scale, clip = self.coefficients
         return np.clip((np.asarray(x, np.float32) - mean) * scale, -clip, clip).astype(np.float32)
 
     @cached_property
-    def folded(self) -> tuple[np.ndarray, np.ndarray, float]:
+    def coefficients(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Mean, 1/standard deviation (1 for constants), and the clipping bound."""
         if self.count == 0:
             return np.zeros(len(self.mean)), np.ones(len(self.mean)), math.inf

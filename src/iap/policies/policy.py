@@ -230,7 +230,7 @@ class Policy:
             hierarchy = None if low is None else HierarchyArrays(low, *sizes)
         if encoder is None or controller is None or hierarchy is None:
             return None
-        mean, scale, clip = self._applied.folded
+        mean, scale, clip = self._applied.coefficients
         return PolicyArrays(
             compile_preprocessing(config.preprocessing),
             encoder,

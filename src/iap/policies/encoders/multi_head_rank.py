@@ -113,12 +113,12 @@ class MultiHeadRank(Encoder):
 
     def compile(self, params: Mapping[str, np.ndarray], image_shape: Shape, dtype: np.dtype) -> "MultiHeadArrays":
         """The stem, and the shared ranker with the heads' gains."""
-        seen = map_shapes(self.stem, image_shape)[-1]
+        stem_output = map_shapes(self.stem, image_shape)[-1]
         ranker = compile_ranker(
             ReLU(),
             layer_of(params, "query"),
             layer_of(params, "key"),
-            seen,
+            stem_output,
             patch=self.patch,
             stride=self.stride,
             positions=Positions("none"),
