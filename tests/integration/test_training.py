@@ -5,6 +5,7 @@ import subprocess
 import time
 from dataclasses import replace
 
+import docstring_parser
 import numpy as np
 import pytest
 from training_cases import IAP, TINY, error_of, iap, iap_here, outcome, run_here, tiny
@@ -12,7 +13,7 @@ from training_cases import IAP, TINY, error_of, iap, iap_here, outcome, run_here
 from iap.attention import Softmax
 from iap.envs.core import EnvConfig
 from iap.evolution import STRATEGIES, OpenES
-from iap.policies import CONTROLLERS, ENCODERS, Hierarchy, Rank
+from iap.policies import CONTROLLERS, ENCODERS, Hierarchy, PolicyConfig, Rank
 from iap.policies.serialization import load, save
 from iap.rollouts import InlinePool
 from iap.training.config import fit_to_env
@@ -190,10 +191,15 @@ def test_hierarchy_kernel_and_patches_are_chosen_on_the_command_line(tmp_path):
     assert (config.encoder.patch, config.encoder.kernel) == (1, Softmax("favor++", projections=8))
 
 
+def _described(config: type, field: str) -> str:
+    described = docstring_parser.parse(config.__doc__ or "").params
+    return next(attribute.description or "" for attribute in described if attribute.arg_name == field)
+
+
 def test_what_the_environment_decides_is_not_an_option():
     shown = " ".join(iap_here("train", "seek", "--help").stdout.split())
     assert "--policy.frames" in shown
-    assert "how many encoded frames the controller receives" in shown.replace("│ │ ", "")
+    assert " ".join(_described(PolicyConfig, "frames").split()[:4]) in shown  # from the docstring of the config
     for hidden in ("--env.id", "--policy.image-shape", "--policy.sensors", "--policy.actions", "--config"):
         assert hidden not in shown
 
