@@ -18,8 +18,9 @@ test: $(STAMP) ## run the tests
 check: $(STAMP) ## lint, types, import rules
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/basedpyright && PYTHONPATH=src $(BIN)/lint-imports
 
-$(STAMP): pyproject.toml constraints.txt tools/install_gl.sh
+$(STAMP): pyproject.toml constraints.txt tools/install_gl.sh tools/install_export_tools.sh
 	@sh tools/install_gl.sh
+	@sh tools/install_export_tools.sh
 	@echo "installing into $(VENV) (two to three minutes the first time)"
 	@python3 -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "torch==2.13.0" --editable ".[all,dev]"

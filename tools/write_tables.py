@@ -24,6 +24,7 @@ from iap.zoo import zoo_file, zoo_names
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/concepts.md")
+PRIVILEGED_SENSORS = {"keypoints", "proprioception"}  # options of environments
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -74,7 +75,8 @@ def zoo_table() -> str:
         measured = policy.facts["measured"]
         digits = 2 if measured["mean"] < 100 else 0  # noqa: PLR2004
         value = f"{measured['mean']:.{digits}f} ± {measured['ci95']:.{digits}f}"
-        privileged = "privileged" if "pretrained" in policy.facts or "keypoints" in policy.env_kwargs else ""
+        knows_state = PRIVILEGED_SENSORS & policy.env_kwargs.keys()
+        privileged = "privileged" if "pretrained" in policy.facts or knows_state else ""
         size = f"{count_params(policy.config):,}"
         rows.append([f"`{name}`", f"`{policy.env_id}`", size, value, privileged, f"`{policy.facts['command']}`"])
     return markdown(["name", "environment", "parameters", "return, 100 episodes", "training", "command"], rows)

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from iap._api import Run as Run
     from iap._api import ablate as ablate
     from iap._api import attend as attend
     from iap._api import evaluate as evaluate
     from iap._api import load_policy as load_policy
     from iap._api import make_env as make_env
     from iap._api import record_video as record_video
-    from iap._api import train as train
+    from iap._training_api import Run as Run
+    from iap._training_api import distill as distill
+    from iap._training_api import train as train
+    from iap.envs.actions import to_action as to_action
     from iap.envs.core import EnvConfig as EnvConfig
     from iap.evaluation.evaluate import Evaluation as Evaluation
     from iap.policies import CONTROLLERS as CONTROLLERS
@@ -43,16 +45,18 @@ _PUBLIC = {
     "Evaluation": "iap.evaluation.evaluate",
     "Policy": "iap.policies",
     "PolicyConfig": "iap.policies",
-    "Run": "iap._api",
+    "Run": "iap._training_api",
     "TrainConfig": "iap.training.config",
     "ablate": "iap._api",
     "attend": "iap._api",
+    "distill": "iap._training_api",
     "evaluate": "iap._api",
     "load_policy": "iap._api",
     "make_env": "iap._api",
     "presets": "iap.training.presets:PRESETS",
     "record_video": "iap._api",
-    "train": "iap._api",
+    "to_action": "iap.envs.actions",
+    "train": "iap._training_api",
 }
 
 __all__ = [
@@ -68,11 +72,13 @@ __all__ = [
     "__version__",
     "ablate",
     "attend",
+    "distill",
     "evaluate",
     "load_policy",
     "make_env",
     "presets",
     "record_video",
+    "to_action",
     "train",
 ]
 

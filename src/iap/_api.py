@@ -1,23 +1,19 @@
 """The functions of the public API. Each imports what it needs when it is called."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iap._arguments import env_config, open_pool, policy_file, policy_job_anywhere
 from iap._extras import explain_missing
-from iap.policies import Attention, EnvReference, Policy, PolicyFile
+from iap.policies import Attention, Policy, PolicyFile
 
 if TYPE_CHECKING:
     import gymnasium
 
-    from iap.envs.core import EnvConfig
     from iap.evaluation.evaluate import Evaluation
-    from iap.rollouts import Job, Pool
-    from iap.training.config import TrainConfig
 
 Row = dict[str, Any]
 
@@ -60,66 +56,6 @@ def make_env(env: Any, **options: Any) -> "gymnasium.Env":
         return make(env, **options)
 
 
-@dataclass(frozen=True)
-class Run:
-    """A finished training run.
-
-    Attributes:
-        path: its folder.
-        policy: the best policy on validation seeds.
-        metrics: one row an iteration.
-    """
-
-    path: Path
-    policy: Policy
-    metrics: list[Row]
-
-
-def train(
-    config: "TrainConfig | str | None" = None,
-    *,
-    env: Any = None,
-    workers: int | None = None,
-    out: str | Path | None = None,
-    progress: Callable[[Row], None] | None = None,
-    **options: Any,
-) -> Run:
-    """Train a policy; a run that was interrupted is resumed if its folder and config are the same.
-
-    Args:
-        config: a config such as `iap.presets["seek"]`, or a preset's name; a default one for `env` if not given.
-        env: the environment, if another than the config's: anything that `make_env` takes. A class or function is
-            called by every worker process; nothing has to be registered.
-        workers: number of local processes; 0 runs everything in this process. All cores by default.
-        out: the folder of the run; runs/NAME-seedSEED by default.
-        progress: called with each row of metrics.
-        options: fields of the config to replace, such as iterations=50.
-
-    Example:
-        >>> import iap, tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     run = iap.train(iap.presets["seek"], workers=0, out=folder, iterations=1, episodes=1)
-        >>> len(run.metrics), run.policy.env.id
-        (1, 'iap/Seek-v0')
-    """
-    with explain_missing("training"):
-        from iap.training.presets import config_for_env, preset
-        from iap.training.sweep import train_to_end
-
-        name = config if isinstance(config, str) else None
-        chosen = preset(config) if isinstance(config, str) else config
-        if env is not None:
-            where = env_config(env)
-            chosen = config_for_env(where) if chosen is None else replace(chosen, env=where)
-        if chosen is None:
-            raise ValueError("give a config, a preset's name, or an env to train in")
-        chosen = replace(chosen, **options)
-        name = name or chosen.env.id.rpartition("/")[2].rpartition(":")[2]
-        path = Path(out) if out is not None else Path("runs") / f"{name}-seed{chosen.seed}"
-        run = train_to_end(chosen, path, lambda job: open_pool(job, workers), progress or (lambda _row: None))
-    return Run(path, load_policy(path), run.read_metrics())
-
-
 def evaluate(
     policy: Policy | PolicyFile | str | Path,
     episodes: int = 100,
@@ -159,6 +95,7 @@ def ablate(
     *,
     seed: int = 0,
     blind: Policy | PolicyFile | str | Path | None = None,
+    env: Any = None,
     workers: int | None = None,
 ) -> list[Row]:
     """The return of a policy beside that of its ablations: does it use its images, its training, its attention?
@@ -168,6 +105,7 @@ def ablate(
         episodes: of each ablation, the same for all.
         seed: of the first episode.
         blind: a policy that was trained the same way without an image.
+        env: another environment than its own: anything that `make_env` takes.
         workers: number of local processes; 0 runs everything in this process. All cores by default.
 
     Example:
@@ -180,11 +118,17 @@ def ablate(
         from iap.evaluation.ablations import run_ablations
 
         other = None if blind is None else policy_file(blind)
-        return run_ablations(policy_file(policy), lambda job: open_pool(job, workers), episodes, seed, other)
+        where = None if env is None else env_config(env)
+        return run_ablations(policy_file(policy), lambda job: open_pool(job, workers), episodes, seed, other, env=where)
 
 
 def record_video(
-    policy: Policy | PolicyFile | str | Path, out: str | Path, *, seed: int = 0, max_steps: int | None = None
+    policy: Policy | PolicyFile | str | Path,
+    out: str | Path,
+    *,
+    seed: int = 0,
+    max_steps: int | None = None,
+    env: Any = None,
 ) -> float:
     """Write a video of one episode: the scene, the image with attended patches, the scores. Returns the return.
 
@@ -193,6 +137,7 @@ def record_video(
         out: an .mp4 or .gif file.
         seed: of the episode.
         max_steps: at which it is cut.
+        env: another environment than its own: anything that `make_env` takes.
 
     Example:
         >>> import iap, pathlib, tempfile
@@ -205,7 +150,8 @@ def record_video(
     with explain_missing("videos"):
         from iap.evaluation.video import film
 
-        return film(policy_file(policy), Path(out), seed, max_steps).total
+        where = None if env is None else env_config(env)
+        return film(policy_file(policy), Path(out), seed, max_steps, env=where).total
 
 
 def attend(
@@ -259,40 +205,3 @@ def attend(
     ranker = compile_ranker(KERNELS[kernel], *layers, image.shape, patch=patch, stride=step)  # pyright: ignore
     scores = ranker.values(image)
     return Attention(scores, top(scores, top_k), ranker.grid, patch, step)
-
-
-def policy_file(policy: Policy | PolicyFile | str | Path) -> PolicyFile:
-    """A policy as the content of its file."""
-    if isinstance(policy, PolicyFile):
-        return policy
-    return policy.to_file() if isinstance(policy, Policy) else load_policy(policy).to_file()
-
-
-def policy_job_anywhere(policy: PolicyFile) -> "Job":
-    """The policy's job, with an environment that is replaced by the caller."""
-    from iap.envs.core import EnvConfig
-    from iap.rollouts import Job
-
-    return Job(EnvConfig(policy.env_id), policy.config)
-
-
-def env_config(env: Any) -> "EnvConfig":
-    """Anything that `make_env` takes, as an `EnvConfig`."""
-    from iap.envs.core import EnvConfig
-
-    if isinstance(env, EnvConfig):
-        return env
-    if isinstance(env, str):
-        return EnvConfig.of(env)
-    if isinstance(env, EnvReference):
-        return EnvConfig.of(env.id, **dict(env.kwargs))
-    return EnvConfig.from_factory(env)
-
-
-@contextmanager
-def open_pool(job: "Job", workers: int | None) -> "Iterator[Pool]":
-    """Local worker processes, or none."""
-    from iap.rollouts import InlinePool, LocalPool
-
-    with InlinePool(job) if workers == 0 else LocalPool(job, workers) as pool:
-        yield pool

@@ -1,6 +1,8 @@
 """One decorator for all compiled functions, and functions whose implementation is selected at compile time.
 
-The machine code is cached on disk; see `iap._compile_cache`.
+The result is cached on disk; see `iap._compile_cache`. A function that another compiled function calls is not
+optimised and translated to machine code by itself, only as a part of the function that Python calls: a policy's step,
+which is one such function made of many, compiles much faster.
 """
 
 from collections.abc import Callable
@@ -8,10 +10,10 @@ from typing import Any, ClassVar, TypeVar, overload
 
 import numba
 from numba.core import types
-from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
 from numba.core.typing.templates import AbstractTemplate, infer_global
 
-from iap._compile_cache import LoadedCache
+from iap._compile_cache import InnerCache, LoadedCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,12 +38,29 @@ def compiled(function: Any = None, /, *, fastmath: bool | set[str] = False, inne
 
 def _dispatcher_of(function: Callable[..., Any], fastmath: bool | set[str], inner: bool) -> Any:
     """`function` as a Numba dispatcher with the project's cache."""
-    options: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
-    dispatcher: Any = numba.njit(fastmath=fastmath, error_model="numpy", **options)(function)
-    dispatcher._cache = LoadedCache(dispatcher)
+    callee = _numba_dispatcher(function, fastmath, inner=True)
+    callee._cache = InnerCache(callee)
+    _refuse_python_calls(callee)
     if inner:
-        _refuse_python_calls(dispatcher)
+        return callee
+    dispatcher = _numba_dispatcher(function, fastmath, inner=False)
+    dispatcher._cache = LoadedCache(dispatcher)
+    dispatcher.callee = callee
+    dispatcher.__class__ = _EntryPoint
     return dispatcher
+
+
+def _numba_dispatcher(function: Callable[..., Any], fastmath: bool | set[str], *, inner: bool) -> Any:
+    options: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+    return numba.njit(fastmath=fastmath, error_model="numpy", **options)(function)
+
+
+class _EntryPoint(CPUDispatcher):
+    """A function for calls from Python. In compiled functions its name stands for its twin that has no machine code."""
+
+    @property
+    def _numba_type_(self) -> types.Dispatcher:
+        return types.Dispatcher(self.callee)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _refuse_python_calls(dispatcher: Any) -> None:
@@ -81,7 +100,7 @@ def dispatched(stub: Function) -> Function:
             implementation = implementations.get(getattr(args[0], "instance_class", None))  # pyright: ignore
             if implementation is None:
                 return None
-            dispatcher = types.Dispatcher(implementation)
+            dispatcher = implementation._numba_type_
             signature = dispatcher.get_call_type(self.context, args, kws)
             self._entry_points[signature.args] = dispatcher.get_overload(signature)
             return signature
@@ -98,7 +117,7 @@ def implements(stub: Any, kind: type) -> Callable[[Function], Function]:
     """Register a compiled function as the implementation of a `dispatched` one for NamedTuples of this class."""
 
     def register(function: Function) -> Function:
-        is_compiled = isinstance(function, Dispatcher)
+        is_compiled = isinstance(function, CPUDispatcher)
         stub.implementations[kind] = function if is_compiled else _dispatcher_of(function, False, inner=True)
         return function
 

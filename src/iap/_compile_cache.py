@@ -4,10 +4,6 @@ Numba's own cache checks only the file of the function itself, so an edit of an 
 code in use. Here the cache folder is named after a hash of every source file of the packages that hold compiled code,
 the versions of Numba and LLVM, and the processor. A function that is compiled is saved and then loaded again, so that
 every process runs what the cache holds, whether it compiled the function itself or not.
-
-Machine code contains copies of the functions that it calls, optimised in its own context. Numba gives these copies weak
-symbols, so that a call ends in the copy that happened to be loaded first, and last bits of results depend on the order
-of loading. Here the copies are private: a call ends in the copy that was compiled with it.
 """
 
 import contextlib
@@ -30,6 +26,8 @@ import numba
 from numba.core import sigutils, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
+
+from iap._compile_library import InnerLibrary, IsolatedLibrary, libraries_of
 
 CACHE_VARIABLE = "IAP_CACHE_DIR"
 PACKAGE = Path(__file__).parent
@@ -81,7 +79,7 @@ def _key() -> str:
     for package in COMPILED_PACKAGES:
         for path in sorted((PACKAGE / package).rglob("*.py")):
             digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes())
-    for path in (PACKAGE / "_compile.py", Path(__file__)):
+    for path in (PACKAGE / "_compile.py", PACKAGE / "_compile_library.py", Path(__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:20]
 
@@ -130,6 +128,8 @@ class LoadedCache(FunctionCache):
     """A cache that compiles what is missing, one process at a time, and returns what was then loaded from disk."""
 
     _impl_class = _Implementation
+    _library: type[JITCodeLibrary] = IsolatedLibrary
+    _suffix = ""
 
     def __init__(self, dispatcher: Any) -> None:
         super().__init__(dispatcher.py_func)
@@ -137,19 +137,19 @@ class LoadedCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function of these argument types."""
-        loaded = self._load(sig, target_context)
-        if loaded is not None:
-            return loaded
-        with _locked(Path(self._cache_path) / f"{self._impl.filename_base}.lock"):
-            loaded = self._load(sig, target_context)  # another process may have compiled it in the meantime
+        with libraries_of(self._library, target_context.codegen()):
+            loaded = self._load(sig, target_context)
             if loaded is not None:
                 return loaded
-            arguments, return_type = sigutils.normalize_signature(sig)
-            with _isolated(target_context.codegen()):
+            with _locked(Path(self._cache_path) / f"{self._impl.filename_base}{self._suffix}.lock"):
+                loaded = self._load(sig, target_context)  # another process may have compiled it in the meantime
+                if loaded is not None:
+                    return loaded
+                arguments, return_type = sigutils.normalize_signature(sig)
                 result = self._dispatcher._compiler.compile(arguments, return_type)
-            self._cache_file = self._file_for(sig)  # a function may have compiled another version of itself
-            super().save_overload(sig, result)
-            return self._load(sig, target_context) or result
+                self._cache_file = self._file_for(sig)  # a function may have compiled another version of itself
+                super().save_overload(sig, result)
+                return self._load(sig, target_context) or result
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Nothing: `load_overload` has saved it."""
@@ -166,37 +166,15 @@ class LoadedCache(FunctionCache):
         """
         arguments, _ = sigutils.normalize_signature(sig)
         digests = sorted({_foreign_digest(kind.__module__) for kind in _foreign_classes(arguments)})
-        name = "-".join([self._impl.filename_base, *digests])
+        name = "-".join([self._impl.filename_base + self._suffix, *digests])
         return IndexDataCacheFile(self._cache_path, name, self._impl.locator.get_source_stamp())
 
 
-class _IsolatedLibrary(JITCodeLibrary):
-    """Machine code whose calls stay within it: copies of other functions are private to it."""
+class InnerCache(LoadedCache):
+    """The cache of functions that only compiled functions call."""
 
-    def _finalize_final_module(self) -> None:
-        if self._shared_module is None:  # it was compiled, not loaded
-            linkage: Any = llvmlite.binding.Linkage
-            shared = self._final_module.clone()  # what callers of this function are compiled with, as in Numba
-            for function in self._final_module.functions:
-                if function.is_declaration:
-                    continue
-                if function.linkage == linkage.external:
-                    shared.get_function(function.name).linkage = "linkonce_odr"
-                elif function.linkage == linkage.linkonce_odr:
-                    function.linkage = "internal"
-            self._shared_module = shared
-        super()._finalize_final_module()
-
-
-@contextlib.contextmanager
-def _isolated(codegen: Any) -> Iterator[None]:
-    """Compile with `_IsolatedLibrary`; code of other users of Numba in this process is not affected."""
-    default = codegen._library_class
-    codegen._library_class = _IsolatedLibrary
-    try:
-        yield
-    finally:
-        codegen._library_class = default
+    _library = InnerLibrary
+    _suffix = "-inner"
 
 
 def _foreign_classes(arguments: Iterable[Any]) -> Iterator[type]:

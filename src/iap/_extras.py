@@ -23,8 +23,11 @@ EXTRAS = {
     "matplotlib": "viz",
     "torch": "torch",
     "stable_baselines3": "sb3",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "ray": "ray",
     "Box2D": "box2d",
+    "pygame": "box2d",
 }
 
 
@@ -48,15 +51,26 @@ def explain_missing(purpose: str) -> Iterator[None]:
     """Turn a missing optional dependency into an error that names the extra."""
     try:
         yield
-    except ModuleNotFoundError as error:
+    except MissingExtraError:
+        raise
+    except Exception as error:
         message = missing_message(error, purpose)
         if message is None:
             raise
         raise MissingExtraError(message) from error
 
 
-def missing_message(error: ModuleNotFoundError, purpose: str) -> str | None:
-    """What to install for a module that was not found; None if it belongs to no extra."""
+def missing_message(error: Exception, purpose: str) -> str | None:
+    """What to install for a module that was not found; None if it is another error, or belongs to no extra.
+
+    Gymnasium raises a DependencyNotInstalled of its own, whose cause is the missing module.
+    """
+    if type(error).__name__ == "DependencyNotInstalled":
+        inner = error.__cause__
+        message = missing_message(inner, purpose) if isinstance(inner, Exception) else None
+        return message or f"{purpose} needs a package that is not installed: {error}"
+    if not isinstance(error, ModuleNotFoundError):
+        return None
     module = (error.name or "").partition(".")[0]
     if module not in EXTRAS:
         return None

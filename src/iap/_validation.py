@@ -6,6 +6,10 @@ from typing import Any, get_args
 import numpy as np
 
 
+class NotFiniteError(ArithmeticError, ValueError):
+    """An action, a reward or an observation is NaN or infinite. Running the episode again would give the same."""
+
+
 def require_count(name: str, value: object, least: int = 1, most: int | None = None, why: str = "") -> int:
     """`value` as an integer in [least, most]."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):

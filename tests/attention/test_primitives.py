@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iap.attention.patches import extract
-from iap.attention.primitives import convolve, relu, stop_gradient, top_k_indices, top_k_values
+from iap.attention.primitives import batch_norm, convolve, relu, stop_gradient, top_k_indices, top_k_values
 
 ARRAYS = [(5,), (7, 40), (2, 3, 11)]
 
@@ -97,6 +97,41 @@ def test_convolutions_and_their_gradients_agree_between_libraries(differentiable
     np.testing.assert_allclose(
         np.sum(of_images * step), np.sum(convolve(step, weights, stride) * directions), rtol=1e-3
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "dilation", "padding"), [(3, 1, 2, 2), (5, 2, 1, 2), (3, 3, 2, 0), (1, 2, 3, 1)]
+)
+def test_convolutions_with_padding_and_dilation_are_products_with_spread_out_weights(
+    library, size: int, stride: int, dilation: int, padding: int
+):
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((2, 9, 8, 3)).astype(np.float32)
+    weights = rng.standard_normal((4, size, size, 3)).astype(np.float32)
+    side = dilation * (size - 1) + 1
+    spread = np.zeros((4, side, side, 3), np.float32)
+    spread[:, ::dilation, ::dilation] = weights
+    padded = np.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+    wanted = convolve(padded, spread.reshape(4, -1), stride)
+    arrays = library.array(images), library.array(weights.reshape(4, -1))
+    outputs = convolve(*arrays, stride, dilation=dilation, padding=padding)
+    np.testing.assert_allclose(library.numpy(outputs), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_batch_norm_is_the_same_in_every_library_with_statistics_of_the_batch_or_given_ones(library):
+    rng = np.random.default_rng(0)
+    x, bias = rng.standard_normal((3, 4, 5, 2)).astype(np.float32) * 3 + 1, rng.standard_normal(2).astype(np.float32)
+    outputs, used = batch_norm(library.array(x), library.array(bias))
+    outputs, mean, variance = map(library.numpy, (outputs, *used))
+    np.testing.assert_allclose(mean, x.mean(axis=(0, 1, 2)), atol=1e-5)
+    np.testing.assert_allclose(variance, x.var(axis=(0, 1, 2)), rtol=1e-5)
+    np.testing.assert_allclose(outputs, (x - mean) / np.sqrt(variance + 1e-5) + bias, atol=1e-5)
+    given = np.array([0.5, -1], np.float32), np.array([2, 0.1], np.float32)
+    outputs, used = batch_norm(library.array(x), library.array(bias), tuple(map(library.array, given)))
+    outputs, mean, variance = map(library.numpy, (outputs, *used))
+    np.testing.assert_allclose(outputs, (x - given[0]) / np.sqrt(given[1] + 1e-5) + bias, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(mean, given[0])
+    np.testing.assert_array_equal(variance, given[1])
 
 
 def test_relu_has_gradient_zero_at_zero_and_propagates_nan(library):

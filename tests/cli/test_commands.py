@@ -34,8 +34,10 @@ def test_describe_lists_the_parameters_of_a_preset_and_of_its_trained_policy():
     assert {row["part"] for row in rows if row["name"] == "baseline"} == {"CNN, encoder", "CNN, all"}
 
 
-def test_ablate_compares_with_every_ablation_and_a_blind_policy():
-    rows = as_json("ablate", "zoo:seek", "--blind", "zoo:seek", "--episodes", 2, *INLINE)
+def test_ablate_compares_with_every_ablation_and_a_blind_policy(tmp_path):
+    words = ["train", "seek", "--encoder", "blind", "--strategy", "open-es", *TINY, "--iterations", 1]
+    iap_here(*words, "--out", tmp_path / "blind", *INLINE)
+    rows = as_json("ablate", "zoo:seek", "--blind", tmp_path / "blind", "--episodes", 2, *INLINE)
     names = ["trained", "zero action", "initial", "replayed frames", "shuffled frames", "blind", "random attention"]
     assert [row["ablation"] for row in rows] == names
     assert all(row["episodes"] == 2 for row in rows)

@@ -48,7 +48,7 @@ def test_the_overview_imports_no_command():
     assert not modules & {*HEAVY, "numpy", "tyro", "rich"}
 
 
-@pytest.mark.parametrize("name", sorted({*COMMANDS} - {"train"}))
+@pytest.mark.parametrize("name", sorted({*COMMANDS} - {"train", "distill"}))
 def test_help_of_a_command_imports_only_its_module_and_no_heavy_library(name):
     code = f"from iap.cli import parse\ntry: parse([{name!r}, '--help'])\nexcept SystemExit: pass"
     modules = modules_after(code)
@@ -60,8 +60,10 @@ def test_help_of_a_command_imports_only_its_module_and_no_heavy_library(name):
     assert not modules & {*HEAVY, "numpy"}
 
 
-def test_help_of_train_imports_no_simulator_and_no_jax():
-    modules = modules_after("from iap.cli import parse\ntry: parse(['train', '--help'])\nexcept SystemExit: pass")
+@pytest.mark.parametrize("name", ["train", "distill"])
+def test_help_of_training_imports_no_simulator_and_no_jax(name):
+    code = f"from iap.cli import parse\ntry: parse([{name!r}, '--help'])\nexcept SystemExit: pass"
+    modules = modules_after(code)
     assert not modules & {"jax", "mujoco", "dm_control", "matplotlib", "torch", "evosax"}
 
 

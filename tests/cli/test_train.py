@@ -2,7 +2,8 @@ import pytest
 from training_cases import TINY, error_of, iap_here
 
 from iap.cli import parse
-from iap.cli.commands.train import Resume, Train, recorded_command
+from iap.cli.commands.resume import Resume
+from iap.cli.commands.train import Train, recorded_command
 from iap.evolution import SNES
 from iap.policies.serialization import load
 from iap.training.config import config_to_json
@@ -79,7 +80,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_keeps_its_command(tmp
     [
         (["--workers", "0"], "workers must be at least 1, not 0"),
         (["--timeout-s", "0"], "timeout_s must be more than 0"),
-        (["--iterations", "0"], "iterations must be at least 1, not 0"),
+        (["--iterations", "0"], "iterations must be at least 1"),
         (["--warm-start", "zoo:nothing"], "there is no 'nothing' in the zoo"),
         (["--encoder", "eagle"], "there is no encoder 'eagle'"),
         (["--controller", "pid"], "there is no controller 'pid'"),
@@ -107,15 +108,15 @@ def test_a_folder_that_holds_a_run_is_refused(tmp_path):
     out = tmp_path / "run"
     iap_here(*WORDS, "--iterations", 1, "--out", out, "--pool", "inline")
     before = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}
-    assert f"iap train --resume {out}" in error_of(iap_here(*WORDS, "--out", out, "--pool", "inline", code=1))
+    assert f"resume it with --resume {out}" in error_of(iap_here(*WORDS, "--out", out, "--pool", "inline", code=1))
     assert {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()} == before
 
 
-def test_resume_has_the_options_of_the_pool_and_no_others(tmp_path):
+def test_resume_has_the_options_of_the_pool_iterations_and_no_others(tmp_path):
     command = parse(["train", "--resume", str(tmp_path), "--workers", "3"])
     assert isinstance(command, Resume)
     assert (command.resume, command.pool.workers) == (tmp_path, 3)
-    iap_here("train", "--resume", tmp_path, "--iterations", 3, code=2)
+    iap_here("train", "--resume", tmp_path, "--episodes", 3, code=2)
     iap_here("train", "seek", "--resume", tmp_path, code=2)
     assert "holds no run" in error_of(iap_here("train", "--resume", tmp_path / "nowhere", code=1))
 

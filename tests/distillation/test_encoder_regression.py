@@ -109,15 +109,18 @@ def images():
 
 
 def test_a_trained_command_estimates_keypoints_which_a_random_one_does_not(result):
-    assert result.initial_r2 < 0.1
-    assert result.r2 > 0.5
+    assert result.facts["r2_initial"] < 0.1
+    assert result.facts["r2_pretrained"] > 0.5
 
 
 def test_the_same_seed_gives_the_same_policy_and_another_seed_another_one():
     config = replace(REACHER, pretraining=replace(OPTIONS, samples=100, steps=3))
     first, same = pretrained(config), pretrained(config)
     assert first.theta.tobytes() == same.theta.tobytes()
-    assert (first.initial_r2, first.r2) == (same.initial_r2, same.r2)
+    assert (first.facts["r2_initial"], first.facts["r2_pretrained"]) == (
+        same.facts["r2_initial"],
+        same.facts["r2_pretrained"],
+    )
     assert not np.array_equal(first.theta, pretrained(replace(config, seed=1)).theta)
 
 

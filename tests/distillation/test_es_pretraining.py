@@ -77,13 +77,16 @@ def result():
 
 
 def test_the_features_of_the_evolved_encoder_explain_more_than_those_of_the_best_random_one(result):
-    assert result.r2 > result.initial_r2 + 0.02
+    assert result.facts["r2_pretrained"] > result.facts["r2_initial"] + 0.02
 
 
 def test_the_same_seed_gives_the_same_policy_and_another_seed_another_one(result):
     same, other = pretrained(SEEK), pretrained(replace(SEEK, seed=1))
     assert same.theta.tobytes() == result.theta.tobytes()
-    assert (same.initial_r2, same.r2) == (result.initial_r2, result.r2)
+    assert (same.facts["r2_initial"], same.facts["r2_pretrained"]) == (
+        result.facts["r2_initial"],
+        result.facts["r2_pretrained"],
+    )
     assert not np.array_equal(other.theta, result.theta)
 
 

@@ -12,6 +12,7 @@ from iap.envs.core import make_env
 from iap.envs.protocols import (
     Keypoints,
     LazyRendering,
+    PrivilegedSensors,
     PrivilegedState,
     PrivilegedTeacher,
     RandomizableState,
@@ -22,13 +23,29 @@ from iap.envs.protocols import (
     require_protocol,
 )
 
-ALL = (Keypoints, LazyRendering, PrivilegedState, PrivilegedTeacher, RandomizableState, Segmentation, Symmetry)
+ALL = (
+    Keypoints,
+    LazyRendering,
+    PrivilegedSensors,
+    PrivilegedState,
+    PrivilegedTeacher,
+    RandomizableState,
+    Segmentation,
+    Symmetry,
+)
 OFFERED = {
     "iap/Seek-v0": {PrivilegedState},
     "iap/ObstacleCourse-v0": {LazyRendering, PrivilegedState, Segmentation, Symmetry},
-    "iap/StepStones-v0": {LazyRendering, PrivilegedState, Segmentation, Symmetry},
+    "iap/StepStones-v0": {LazyRendering, PrivilegedState, PrivilegedTeacher, Segmentation, Symmetry},
     "iap/StepStonesSingleFoot-v0": {LazyRendering, PrivilegedState, Segmentation},
-    "iap/cheetah-run-v0": {Keypoints, LazyRendering, PrivilegedState, RandomizableState, Segmentation},
+    "iap/cheetah-run-v0": {
+        Keypoints,
+        LazyRendering,
+        PrivilegedSensors,
+        PrivilegedState,
+        RandomizableState,
+        Segmentation,
+    },
 }
 
 

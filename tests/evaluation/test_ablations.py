@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iap.evaluation.ablations import random_attention, run_ablations
+from iap.evaluation.ablations import random_attention, run_ablations, zero_action
 from iap.evaluation.evaluate import evaluate, policy_job
-from iap.policies import blocks, flatten, init
+from iap.policies import blocks, count_params, flatten, init
 from iap.rollouts import VALIDATION_SEEDS, InlinePool
 from iap.zoo.locate import locate_policy
 
@@ -52,10 +52,25 @@ def test_a_policy_without_attention_has_no_random_attention():
     assert random_attention(locate_policy("zoo:reacher-easy-teacher")[0]) is None
 
 
+def blind_with(blind, sensors, actions):
+    config = replace(blind.config, sensors=sensors, actions=actions)
+    return replace(blind, config=config, theta=np.zeros(count_params(config), np.float32), normaliser=None)
+
+
 def test_a_blind_policy_can_be_added_as_a_row(seek):
-    rows = run_ablations(seek, InlinePool, 2, seed=0, blind=seek)
-    assert rows[-2]["ablation"] == "blind"
-    assert rows[-2]["mean"] == rows[0]["mean"]
+    blind = zero_action(seek)
+    rows = {row["ablation"]: row for row in run_ablations(seek, InlinePool, 2, seed=0, blind=blind)}
+    assert rows["blind"]["mean"] == rows["zero action"]["mean"]
+
+
+def test_a_policy_that_is_no_blind_baseline_is_refused(seek):
+    with pytest.raises(ValueError, match=r"blind must be a policy without images .* its encoder is Rank"):
+        run_ablations(seek, InlinePool, 2, blind=seek)
+    blind = zero_action(seek)
+    with pytest.raises(ValueError, match="blind must be a policy of iap/Seek-v0, not of CarRacing-v3"):
+        run_ablations(seek, InlinePool, 2, blind=replace(blind, env_id="CarRacing-v3"))
+    with pytest.raises(ValueError, match="blind must have 0 sensors and 2 actions, not 3 and 1"):
+        run_ablations(seek, InlinePool, 2, blind=replace(blind_with(blind, 3, 1), env_id=seek.env_id))
 
 
 def test_seeds_of_training_are_refused(seek):

@@ -57,3 +57,11 @@ def test_the_first_example_draws_the_attended_patches(tmp_path):
     done = subprocess.run(example, capture_output=True, text=True, check=True)
     assert "200 of 76,800 patches" in done.stdout
     assert width_of(tmp_path / "new" / "attention.png") > 1000
+
+
+def test_the_deployment_example_acts_through_c_as_in_python(tmp_path):
+    example = [sys.executable, ROOT / "examples" / "06_deploy.py", "--out", tmp_path]
+    done = subprocess.run(example, capture_output=True, text=True, check=True)
+    python, native = (line.split(",")[0].split()[-1] for line in done.stdout.splitlines()[-2:])
+    assert abs(float(python) - float(native)) < 0.01
+    assert (tmp_path / "seek" / "seek.c").exists()

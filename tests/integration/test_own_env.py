@@ -70,7 +70,7 @@ def test_a_function_and_an_object_of_the_same_environment_give_the_same_result(i
 def test_a_run_in_an_own_environment_is_continued_and_evaluated_if_the_environment_is_given_again(tmp_path):
     trained(Brightness, tmp_path / "run", workers=0, iterations=1)
     with pytest.raises(ValueError, match="holds a run with other options"):
-        trained(Brightness, tmp_path / "run", workers=0)
+        trained(Brightness, tmp_path / "run", workers=0, iterations=1, episodes=2)
     assert len(trained(Brightness, tmp_path / "run", workers=0, iterations=1)[0]) == 1
     policy = iap.load_policy(tmp_path / "run")
     assert policy.env is not None

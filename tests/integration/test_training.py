@@ -89,7 +89,15 @@ def test_every_strategy_trains_and_resumes(tmp_path, strategy):
 
 def _trains_in_seek(path, **parts):
     config = with_parts(config_for_env(EnvConfig.of("iap/Seek-v0")), **parts)
-    config = replace(config, strategy=OpenES(population=2), iterations=1, episodes=1, max_steps=5, evaluate_episodes=1)
+    config = replace(
+        config,
+        strategy=OpenES(population=2),
+        random_search=0,
+        iterations=1,
+        episodes=1,
+        max_steps=5,
+        evaluate_episodes=1,
+    )
     if parts.get("encoder") == "multi-head-rank":
         config = replace(config, policy=replace(config.policy, encoder=replace(config.policy.encoder, top_k=8)))
     return run_here(fit_to_env(config), path).policy_file("best").exists()
@@ -239,7 +247,7 @@ def test_train_then_evaluate_then_watch(tmp_path):
     [
         (["train"], "give a preset's name, --env ID or --resume DIR"),
         (["train", "walk"], "there is no preset 'walk'"),
-        (["train", "seek", "--env", "CartPole-v1"], "not both"),
+        (["train", "seek", "--env", "CartPole-v1"], 'use image_from="render"'),
         (["train", "--env", "Nowhere-v0"], "there is no environment 'Nowhere-v0'"),
         (["train", "seek", "--encoder", "eagle"], "there is no encoder 'eagle'"),
         (["train", "seek", "--env-option", "size"], "must be KEY=VALUE"),

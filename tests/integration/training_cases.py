@@ -21,9 +21,15 @@ TINY = ["--strategy.population", "6", "--iterations", "4", "--episodes", "2", "-
 TINY += ["--evaluate-every", "2", "--evaluate-episodes", "2"]
 
 
+def without_comparison(words: tuple[object, ...]) -> list[str]:
+    """The words of a command; `iap train` without the comparison at its end, unless it is asked for."""
+    is_training = words[:1] == ("train",) and not {"--help", "--compare"} & {*map(str, words)}
+    return [*map(str, words), *(["--compare", "0"] if is_training else [])]
+
+
 def iap(*words: object, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
     """The command in a new process."""
-    done = subprocess.run([*IAP, *map(str, words)], capture_output=True, text=True, check=False, **options)
+    done = subprocess.run([*IAP, *without_comparison(words)], capture_output=True, text=True, check=False, **options)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -33,7 +39,7 @@ def iap_here(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     from iap.cli import main
 
     out, errors, ended = io.StringIO(), io.StringIO(), None
-    before, sys.argv = sys.argv, ["iap", *map(str, words)]
+    before, sys.argv = sys.argv, ["iap", *without_comparison(words)]
     try:
         with redirect_stdout(out), redirect_stderr(errors):
             main()

@@ -26,6 +26,7 @@ from iap.policies import (
     PooledMoments,
     Quadratic,
     Rank,
+    ResidualRank,
     SelectedPatches,
     Trans,
     count_params,
@@ -55,6 +56,7 @@ PREPROCESSING: st.SearchStrategy[tuple[Channel, ...]] = st.sampled_from(
         ("frame_difference",),
         ("local_contrast_coarse", "frame_difference"),
         ("first_frame_difference", "local_contrast_fine"),
+        ("centred_image", "signed_frame_difference"),
     ]
 )
 
@@ -149,6 +151,8 @@ def ranks() -> st.SearchStrategy[Rank]:
         kernel=KERNELS,
         positions=POSITIONS,
         features=st.one_of(selected_patches(), pooled),
+        pixel_offset=st.sampled_from([0.0, 0.4]),
+        pixel_scale=st.sampled_from([1.0, 4.0]),
         select=st.sampled_from(["top", "sample"]),
         keys_every=st.integers(1, 3),
     )
@@ -156,12 +160,21 @@ def ranks() -> st.SearchStrategy[Rank]:
 
 def encoders() -> st.SearchStrategy[Encoder]:
     """Any encoder, for images of 8×8 or more."""
-    flags = {name: st.booleans() for name in ("residual", "layer_norm", "normalise_rows")}
+    flags = {name: st.booleans() for name in ("residual", "layer_norm", "normalise_rows", "bias")}
     sizes = {"rows": st.integers(1, 3), "value_size": st.integers(2, 3)}
     return st.one_of(
         ranks(),
         st.builds(MultiHeadRank, top_k=st.integers(1, 4), heads=st.integers(1, 3), **patches()),
         st.sampled_from([MultiHeadRank(patch=2, stride=1, top_k=2, stem=stem) for stem in STEMS]),
+        st.builds(
+            ResidualRank,
+            stem=st.sampled_from([((2, 3, 2),), ((3, 1, 1), (2, 5, 3))]),
+            dilations=st.sampled_from([(), (1,), (2, 1)]),
+            d=st.integers(1, 4),
+            heads=st.integers(1, 3),
+            top_k=st.integers(1, 4),
+            values=st.integers(0, 2),
+        ),
         st.builds(Trans, kernel=KERNELS, positions=POSITIONS, **patches(), **flags, **sizes),
         st.builds(AttentionAgent, top_k=st.integers(1, 4), linear=st.booleans(), kernel=KERNELS, **patches()),
         st.sampled_from([CNN(), CNN(((2, 3, 2), (3, 2, 1))), Blind()]),

@@ -27,7 +27,9 @@ from iap.policies import (
     PooledMoments,
     Quadratic,
     Rank,
+    ResidualRank,
     SelectedPatches,
+    SeparableFilters,
     Trans,
 )
 
@@ -64,6 +66,13 @@ def _rank_cases() -> dict[str, Case]:
             replace(rank, kernel=favor, learn_pooling=True, normalise_rows=True, features=PooledMoments(2)),
             hierarchy=short,
         ),
+        "rank separable filters": case(
+            replace(rank, features=SeparableFilters(4), bias=True, top_k=12, pixel_offset=0.1, pixel_scale=3.0)
+        ),
+        "rank separable filters, scaled floats": case(
+            replace(rank, kernel=positive, features=SeparableFilters(3), pixel_offset=-0.2, pixel_scale=0.5),
+            dtype=np.float32,
+        ),
         "rank moments": case(
             replace(rank, features=PooledMoments(3, position_weighted=True, score_weighted=True), top_k=40),
             dtype=np.float32,
@@ -86,6 +95,7 @@ def _mixing_cases() -> dict[str, Case]:
             replace(trans, kernel=positive, residual=False), dtype=np.float32, preprocessing=("first_frame_difference",)
         ),
         "trans trigonometric": case(replace(trans, kernel=trigonometric, normalise_rows=False)),
+        "trans scaled pixels": case(replace(trans, bias=True, pixel_offset=0.2, pixel_scale=4.0), dtype=np.float32),
         "trans hyperbolic": case(replace(trans, kernel=hyperbolic, layer_norm=False)),
         "trans favor++": case(replace(trans, kernel=favor), preprocessing=("image", "local_contrast_coarse")),
         "attention agent": case(AttentionAgent(3, 2, top_k=4), LSTM(4)),
@@ -104,6 +114,13 @@ def _other_cases() -> dict[str, Case]:
         "multi-head rank": case(MultiHeadRank(3, 2, heads=2, top_k=6), hierarchy=Hierarchy(low_level=GRU(3))),
         "multi-head rank with stem": case(
             MultiHeadRank(2, 1, heads=2, top_k=6, stem=stem), Quadratic(), np.float32, image_every=2
+        ),
+        "residual rank": case(
+            ResidualRank(((6, 5, 2),), (1, 2), d=3, heads=2, top_k=20, values=2),
+            preprocessing=("centred_image", "signed_frame_difference"),
+        ),
+        "residual rank floats": case(
+            ResidualRank(((4, 3, 2), (5, 3, 1)), (2,), d=3, heads=2, top_k=40, values=0), MLP((3,)), np.float32
         ),
         "cnn": case(CNN(((3, 4, 2), (2, 2, 1)))),
         "cnn floats": case(CNN(), dtype=np.float32, hierarchy=Hierarchy(low_level=Quadratic(deltas=True))),

@@ -37,8 +37,15 @@ def channel_of(channel: Channel, image: np.ndarray, previous: np.ndarray, first:
         "first_frame_difference": np.minimum(6 * np.abs(image.astype(float) - first), most),
         "local_contrast_coarse": local_contrast(image, 3),
         "local_contrast_fine": local_contrast(image, 12),
+        "centred_image": around_grey(2 * (image - image.mean(axis=(0, 1), dtype=float)) + 1e-6, most),
+        "signed_frame_difference": around_grey(4 * (image.astype(float) - previous), most),
     }
     return values[channel].astype(image.dtype)
+
+
+def around_grey(differences: np.ndarray, most: int) -> np.ndarray:
+    """Differences with a sign as pixels: relative to the middle of the range, clipped to it."""
+    return np.clip(differences + (128 if most == 255 else 0.5), 0, most)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])

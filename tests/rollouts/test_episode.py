@@ -115,12 +115,12 @@ def test_a_reward_that_is_not_finite_is_an_error(fault):
         run_episode(Hazard(((7, fault),)), draw_policy(policy_config()), 7)
 
 
-def test_an_action_that_is_not_finite_is_an_error():
+def test_sensors_that_are_not_finite_are_an_error():
     config = policy_config(encoder=Blind())
     broken = TransformObservation(
         Hazard(), lambda observation: observation | {"sensors": np.full(3, np.nan, np.float32)}, None
     )
-    with pytest.raises(NotFiniteError, match="action at step 0 is not finite"):
+    with pytest.raises(NotFiniteError, match="sensors must be finite, not"):
         run_episode(broken, draw_policy(config), 7)
 
 
@@ -150,9 +150,7 @@ def test_an_episode_does_not_depend_on_earlier_ones():
 
 def test_a_policy_is_built_once_for_all_episodes_of_a_theta(monkeypatch):
     built = []
-    monkeypatch.setattr(
-        "iap.rollouts.job.build_policy", lambda *arguments: built.append(arguments) or Policy(*arguments)
-    )
+    monkeypatch.setattr("iap.rollouts.job.Policy", lambda *arguments: built.append(arguments) or Policy(*arguments))
     job = blind_job()
     runner, normaliser = Runner(job), draw_normaliser(job)
     built.clear()

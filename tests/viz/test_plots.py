@@ -77,10 +77,10 @@ def test_a_plot_replaces_the_file_and_leaves_no_other_file(plot, rows, tmp_path)
 
 
 def test_a_plot_that_cannot_be_written_leaves_no_file(tmp_path):
-    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken.png").mkdir()
     with pytest.raises(OSError, match="taken"):
-        plot_bench(BENCH, tmp_path / "taken")
-    assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+        plot_bench(BENCH, tmp_path / "taken.png")
+    assert [file.name for file in tmp_path.iterdir()] == ["taken.png"]
 
 
 def test_a_plot_without_rows_is_refused():

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from iap.attention.arrays import Array, namespace, require_count, require_floats, require_same_dtype
 from iap.attention.patches import IMAGE_AXES, extract, grid_of
 
+BATCH_NORM_EPSILON = 1e-5
 JAX_LAYOUT = ("NHWC", "HWIO", "NHWC")  # of images, weights and outputs
 
 
@@ -61,14 +62,21 @@ def top_k_indices(scores: Float[Array, "*batch L"], k: int) -> Int[Array, "*batc
 
 
 def convolve(
-    images: Float[Array, "n H W C"], weights: Float[Array, "filters c"], stride: int
+    images: Float[Array, "n H W C"],
+    weights: Float[Array, "filters c"],
+    stride: int,
+    *,
+    dilation: int = 1,
+    padding: int = 0,
 ) -> Float[Array, "n rows columns filters"]:
-    """The product of every patch with every row of `weights`, without padding.
+    """The product of every patch with every row of `weights`.
 
     Args:
         images: a batch of images.
         weights: one filter a row, its entries in the order (row, column, channel) of `extract`: c = size²·C.
         stride: the distance between neighbouring patches in pixels.
+        dilation: the distance between neighbouring pixels of a patch.
+        padding: zeros that are added on each side of the images.
     """
     xp = namespace(images=images, weights=weights)
     require_floats("images", images, rank=IMAGE_AXES + 1)
@@ -79,19 +87,80 @@ def convolve(
     size = math.isqrt(inputs // channels)
     if size * size * channels != inputs:
         raise ValueError(f"weights must have size²·{channels} columns for images of {channels} channels, not {inputs}")
-    grid = grid_of(height, width, size, stride)
+    side = dilation * (size - 1) + 1
+    grid = grid_of(height + 2 * padding, width + 2 * padding, side, stride)
     if is_jax_array(images):
         import jax
 
         kernel = xp.reshape(weights.T, (size, size, channels, filters))
-        return jax.lax.conv_general_dilated(images, kernel, (stride, stride), "VALID", dimension_numbers=JAX_LAYOUT)
+        sides = [(padding, padding)] * 2
+        return jax.lax.conv_general_dilated(
+            images, kernel, (stride, stride), sides, rhs_dilation=(dilation, dilation), dimension_numbers=JAX_LAYOUT
+        )
     if is_torch_array(images):
         import torch
 
         kernel = xp.permute_dims(xp.reshape(weights, (filters, size, size, channels)), (0, 3, 1, 2))
-        outputs = torch.nn.functional.conv2d(xp.permute_dims(images, (0, 3, 1, 2)), kernel, stride=stride)
+        outputs = torch.nn.functional.conv2d(
+            xp.permute_dims(images, (0, 3, 1, 2)), kernel, stride=stride, padding=padding, dilation=dilation
+        )
         return xp.permute_dims(outputs, (0, 2, 3, 1))
-    return (extract(images, size, stride) @ weights.T).reshape(n, grid.rows, grid.columns, filters)
+    images = np.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0))) if padding else images
+    patches = extract(images, side, stride) if dilation == 1 else _extract_dilated(images, size, stride, dilation)
+    return (patches @ weights.T).reshape(n, grid.rows, grid.columns, filters)
+
+
+def batch_norm(
+    x: Float[Array, "n H W C"], bias: Float[Array, " C"], statistics: tuple[Array, Array] | None = None
+) -> tuple[Float[Array, "n H W C"], tuple[Array, Array]]:
+    """(x − mean) / √(variance + 1e-5) + bias of each channel; and mean and variance, without gradients.
+
+    Args:
+        x: a batch of maps.
+        bias: added to the normalised channels.
+        statistics: mean and variance of each channel; by default those of the batch, through which gradients flow.
+    """
+    xp = namespace(x=x, bias=bias)
+    if is_torch_array(x):
+        return _torch_batch_norm(x, bias, statistics)
+    if statistics is None:
+        mean = xp.mean(x, axis=(0, 1, 2))
+        statistics = mean, xp.mean((x - mean) ** 2, axis=(0, 1, 2))
+    mean, variance = statistics
+    normalised = (x - mean) * (1 / xp.sqrt(variance + BATCH_NORM_EPSILON)) + bias
+    return normalised, (stop_gradient(mean), stop_gradient(variance))
+
+
+def _torch_batch_norm(
+    x: Array, bias: Array, statistics: tuple[Array, Array] | None
+) -> tuple[Array, tuple[Array, Array]]:
+    """PyTorch's own batch norm, which is faster than its parts."""
+    import torch
+
+    mean, variance = statistics or (torch.zeros_like(bias), torch.ones_like(bias))
+    mean, variance = mean.detach(), variance.detach()
+    outputs = torch.nn.functional.batch_norm(
+        x.permute(0, 3, 1, 2),
+        mean,
+        variance,
+        bias=bias,
+        training=statistics is None,  # if so, it writes the batch's mean and variance to `mean` and `variance`
+        momentum=1.0,
+        eps=BATCH_NORM_EPSILON,
+    )
+    count = x.numel() // x.shape[-1]
+    divisor = 1 if statistics is not None else count / (count - 1)  # the written variance is divided by count − 1
+    return outputs.permute(0, 2, 3, 1), (mean, variance / divisor)
+
+
+def _extract_dilated(
+    images: Float[np.ndarray, "n H W C"], size: int, stride: int, dilation: int
+) -> Float[np.ndarray, "n L c"]:
+    """`extract` of patches whose pixels are `dilation` apart."""
+    side = dilation * (size - 1) + 1
+    windows = np.lib.stride_tricks.sliding_window_view(images, (side, side), (1, 2))
+    patches = windows[:, ::stride, ::stride, :, ::dilation, ::dilation]  # (n, rows, columns, C, size, size)
+    return np.moveaxis(patches, 3, -1).reshape(len(images), -1, size * size * images.shape[-1])
 
 
 def _check_count(scores: Array, k: int) -> None:

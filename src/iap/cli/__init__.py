@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iap._extras import MissingExtraError, explain_missing
+from iap import __version__
+from iap._extras import explain_missing
 from iap._registry import Registry
 
 if TYPE_CHECKING:
@@ -19,14 +20,19 @@ if TYPE_CHECKING:
 
 COMMANDS: "Registry[type[Command]]" = Registry("command", group="iap.commands")
 COMMANDS.register("train", "iap.cli.commands.train:Train")
+COMMANDS.register("teacher", "iap.cli.commands.teacher:Teacher")
+COMMANDS.register("presets", "iap.cli.commands.presets:Presets")
+COMMANDS.register("distill", "iap.cli.commands.distill:Distill")
 COMMANDS.register("eval", "iap.cli.commands.eval:Eval")
 COMMANDS.register("watch", "iap.cli.commands.watch:Watch")
+COMMANDS.register("attend", "iap.cli.commands.attend:Attend")
 COMMANDS.register("ablate", "iap.cli.commands.ablate:Ablate")
 COMMANDS.register("plot", "iap.cli.commands.plot:Plot")
 COMMANDS.register("describe", "iap.cli.commands.describe:Describe")
 COMMANDS.register("probe", "iap.cli.commands.probe:Probe")
 COMMANDS.register("sweep", "iap.cli.commands.sweep:Sweep")
 COMMANDS.register("zoo", "iap.cli.commands.zoo:Zoo")
+COMMANDS.register("export", "iap.cli.commands.export:Export")
 COMMANDS.register("import", "iap.cli.commands.import_:Import")
 COMMANDS.register("bench", "iap.cli.commands.bench:Bench")
 COMMANDS.register("fidelity", "iap.cli.commands.fidelity:Fidelity")
@@ -34,20 +40,33 @@ COMMANDS.register("doctor", "iap.cli.commands.doctor:Doctor")
 COMMANDS.register("upgrade", "iap.cli.commands.upgrade:Upgrade")
 
 HELP = ("-h", "--help")
-EXPECTED_ERRORS = (ValueError, TypeError, OSError, RuntimeError, MissingExtraError)
+VERSION = ("-V", "--version")
 
 
 def main() -> None:
-    """Parse the command line and run the command; an expected error is one line on standard error."""
+    """Parse the command line and run the command; an expected error is one line on standard error.
+
+    Modules of the current folder can be imported, after all others: "catch:Catch-v0" may be in catch.py.
+    """
     arguments = sys.argv[1:]
+    if str(Path.cwd()) not in sys.path and "" not in sys.path:
+        sys.path.append(str(Path.cwd()))
     try:
         if not arguments or arguments[0] in HELP:
             sys.stdout.write(overview())
             return
+        if arguments[0] in VERSION:
+            sys.stdout.write(f"iap {__version__}\n")
+            return
         with explain_missing(f"iap {arguments[0]}"):
             execute(parse(arguments))
-    except EXPECTED_ERRORS as error:
-        sys.exit(f"iap: {' '.join(str(error).split())}")
+    except Exception as error:
+        from iap.cli.errors import explain
+
+        explained = explain(error)
+        if explained is None:
+            raise
+        sys.exit(explained)
     except KeyboardInterrupt:
         sys.exit("iap: stopped")
 
@@ -81,7 +100,7 @@ def overview() -> str:
             "commands:",
             *lines,
             "",
-            "iap COMMAND --help lists the options of a command, with an example.",
+            "iap COMMAND --help lists the options of a command, with an example. iap --version prints the version.",
             "",
         ]
     )

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from iap.training.config import TrainConfig
 from iap.training.run_directory import Row, RunDirectory
+from iap.training.sac.config import SAC
 
 COLUMNS = ("iteration", "best", "mean", "held-out", "episodes/s", "time left")
 MOST_ROWS = 12  # of the live table
@@ -22,14 +23,18 @@ CURVES = ("best", "mean", "held_out", "failed", "episodes")
 
 
 class Report(NamedTuple):
-    """What training calls: `row` with each row of metrics, `start` with the progress before the first iteration."""
+    """What training calls: `row` with each row of metrics, `start` with the progress before the first iteration.
+
+    `warn` is called with a line about the first episode that fails.
+    """
 
     row: Callable[[Row], None]
     start: Callable[[str, float], None]
+    warn: Callable[[str], None]
 
 
 @contextmanager
-def training_report(console: Console, config: TrainConfig, run: RunDirectory) -> Iterator[Report]:
+def training_report(console: Console, config: TrainConfig | SAC, run: RunDirectory) -> Iterator[Report]:
     """Print the progress of a run until the `with` block ends."""
     recent: deque[list[str]] = deque(maxlen=MOST_ROWS)
     last_line = -math.inf
@@ -62,10 +67,13 @@ def training_report(console: Console, config: TrainConfig, run: RunDirectory) ->
             line = f"{what}, {share:.0%} done"
             show(Text(line), line, always=False)
 
-        yield Report(report_row, report_start)
+        def warn(line: str) -> None:
+            console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
+
+        yield Report(report_row, report_start, warn)
 
 
-def _cells(config: TrainConfig, row: Row, episodes: int) -> list[str]:
+def _cells(config: TrainConfig | SAC, row: Row, episodes: int) -> list[str]:
     left_s = (config.iterations - row["iteration"]) * row["seconds"]
     is_timed = row["iteration"] > 0 and row["seconds"] > 0  # row 0 is not an iteration
     return [

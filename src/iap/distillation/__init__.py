@@ -1,11 +1,12 @@
 """Pretraining of a policy from privileged information: what the simulator knows, or the actions of a teacher."""
 
 from iap.distillation.config import Distillation, ESPretraining
+from iap.distillation.dagger.config import DAgger
 from iap.distillation.pretrained import Pretrained, Report
 from iap.envs.core import EnvConfig
 from iap.policies import PolicyConfig
 
-__all__ = ["Distillation", "ESPretraining", "Pretrained", "pretrain"]
+__all__ = ["DAgger", "Distillation", "ESPretraining", "Pretrained", "pretrain"]
 
 
 def pretrain(

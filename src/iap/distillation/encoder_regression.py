@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from iap.distillation.config import Distillation, has_memory
-from iap.distillation.dagger import train_low_level
 from iap.distillation.dataset import Collector, Dataset, teacher_policy
+from iap.distillation.low_level import train_low_level
 from iap.distillation.optimisation import Descent, load_torch, one_torch_thread
 from iap.distillation.pretrained import PRETRAINING, Pretrained, Report
 from iap.envs.core import EnvConfig
@@ -121,7 +121,8 @@ class _Regression:
                     self.report(f"training the encoder, R² {self.explained(validation):.2f}", (i + 1) / options.steps)
             if self.teacher is not None:
                 self.set_theta(self.with_low_level(self.descent.vector(), number))
-        return Pretrained(self.descent.vector(), self.normaliser, initial, self.explained(validation))
+        facts = {"r2_initial": initial, "r2_pretrained": self.explained(validation)}
+        return Pretrained(self.descent.vector(), self.normaliser, facts)
 
     def commands_of(self, keypoints: Float[np.ndarray, "*n s"]) -> Float[np.ndarray, "*n s"]:
         """Keypoints as commands."""
@@ -167,7 +168,7 @@ def _distil_blind(
     for number in range(1 + pretraining.student_rounds):
         student = Policy(policy, theta, normaliser)
         theta = train_low_level(pretraining, env, student, Policy.of(teacher), seed, number, report)
-    return Pretrained(theta, normaliser, initial_r2=0.0, r2=0.0)
+    return Pretrained(theta, normaliser, {"r2_initial": 0.0, "r2_pretrained": 0.0})
 
 
 def _frame_by_frame(of_samples: np.ndarray) -> np.ndarray:

@@ -17,8 +17,8 @@ from iap.envs.core import EnvConfig, to_action
 from iap.envs.protocols import PrivilegedState, require_protocol
 from iap.evolution import SNES, ask, mean, start, tell
 from iap.policies import Normaliser, Policy, PolicyConfig, blocks, flatten, init
-from iap.policies.policy import encode_image
 from iap.policies.preprocessing import preprocess_image
+from iap.policies.step import encode_one
 from iap.rollouts import TRAINING_SEEDS, draw_seeds
 
 FRAMES = 3  # of a sample: frame differences exist from the second on, changes of features from the third on
@@ -50,7 +50,8 @@ def pretrain_by_es(
     theta, initial, final = _evolve(pretraining, policy, seed, samples, report)
     inputs = _controller_inputs(Policy(policy, theta), samples)
     states = np.hstack([samples.positions, samples.velocities])
-    return Pretrained(_with_regression(policy, theta, inputs, states), Normaliser.of(inputs), initial, final)
+    facts = {"r2_initial": initial, "r2_pretrained": final}
+    return Pretrained(_with_regression(policy, theta, inputs, states), Normaliser.of(inputs), facts)
 
 
 def cross_validated_r2(inputs: Float[np.ndarray, "n d"], states: Float[np.ndarray, "n s"]) -> float:
@@ -175,3 +176,11 @@ def _with_regression(
     theta[bias.start : bias.stop] = [*command[-1], 0]
     theta[weight.start : weight.stop] = rows.ravel()
     return theta
+
+
+def encode_image(policy: Policy, image: np.ndarray) -> Float[np.ndarray, " r"]:
+    """The features of one preprocessed image, by the compiled encoder."""
+    arrays = policy.compiled_for(image.dtype)
+    if arrays is None:
+        return np.asarray(policy.config.encoder.forward(policy.params["encoder"], image[None]).features[0])
+    return encode_one(arrays.encoder, image)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -15,9 +16,8 @@ Report = Callable[[str, float], None]  # what is being done, and which share of 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A pretrained policy, and the R² of its estimates before and after pretraining."""
+    """A pretrained policy, and facts about its pretraining, for its file."""
 
     theta: Float[np.ndarray, " p"]
     normaliser: Normaliser
-    initial_r2: float
-    r2: float
+    facts: dict[str, Any]

@@ -3,17 +3,16 @@
 import inspect
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import cloudpickle
 import gymnasium
-import numpy as np
-from gymnasium import spaces
-from jaxtyping import Float
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 
+from iap._extras import explain_missing
+from iap.envs.actions import action_count, action_map, to_action
 from iap.envs.registration import (
     check_options,
     check_render_mode,
@@ -35,7 +34,6 @@ __all__ = [
 ]
 
 Factory = Callable[[], gymnasium.Env]
-NAN_ACTION = "raw action contains NaN"
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +95,10 @@ class EnvConfig:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.factory is None:
-            return type(self), (self.id, self.kwargs)
+            spec = _unimportable_spec(self.id)
+            if spec is None:
+                return type(self), (self.id, self.kwargs)
+            return _from_spec, (type(self), self.id, self.kwargs, _to_bytes(spec, spec.entry_point))
         return _from_bytes, (type(self), self.id, self.kwargs, _to_bytes(self.factory, self.factory))
 
 
@@ -117,20 +118,26 @@ def make_env(
     *,
     image_from: Literal["observation", "render"] | None = None,
     image_size: Sequence[int] | None = None,
+    cameras: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> gymnasium.Env:
-    """Any Gymnasium environment, observed as `{"image": (H, W, C) uint8 or float32, "sensors": (n,) float32}`.
+    """Any Gymnasium environment, observed as `{"image": (H, W, C), "sensors": (n,) float32}`.
+
+    Images are uint8, uint16 or float32. Channels may come first, frames may be stacked, and Dicts and Tuples may be
+    nested.
 
     Args:
         env: a registered id, "module:id" for one that is registered when its module is imported, an `EnvConfig` or
             anything else with an `id` and `kwargs`, an environment, or a function without arguments that makes one.
-        image_from: "observation" (the default) takes the one image in the observation, and all else as sensors;
-            "render" takes the image that the environment renders, without sensors.
-        image_size: (height, width) to resize the image to; by default it keeps its size.
+        image_from: "observation" (the default) takes the images in the observation, and all else as sensors; "render"
+            takes the image that the environment renders, without sensors.
+        image_size: (height, width) to resize each image to; by default it keeps its size.
+        cameras: names of the images of the observation to use, such as ("left", "right"), which are put below each
+            other; by default all. An entry of a nested observation is named "outer.inner".
         kwargs: options of the environment itself.
     """
     if isinstance(env, EnvConfig | _HasId) and not isinstance(env, gymnasium.Env):
-        given: dict[str, Any] = {"image_from": image_from, "image_size": image_size}
+        given: dict[str, Any] = {"image_from": image_from, "image_size": image_size, "cameras": cameras}
         options = dict(env.kwargs) | {name: value for name, value in given.items() if value is not None} | kwargs
         factory = env.factory if isinstance(env, EnvConfig) else None
         return make_env(env.id if factory is None else factory, **options)
@@ -139,76 +146,22 @@ def make_env(
         raise ValueError(f'image_from must be "observation" or "render", not {image_from!r}')
     size = None if image_size is None else require_size("image_size", image_size)
     if isinstance(env, str):
-        return _adapted(_made(env, source == "render", kwargs), source, size)
+        return _adapted(_made(env, source == "render", kwargs), source, size, cameras)
     if kwargs:
         raise TypeError(f"{', '.join(sorted(kwargs))}: options need a registered id, not an environment or a function")
     if isinstance(env, gymnasium.Env):
-        return _adapted(env, source, size, owned=False)
+        return _adapted(env, source, size, cameras, owned=False)
     if not callable(env):
         raise TypeError(f"env must be an id, an EnvConfig, an environment or a function that makes one, not {env!r}")
     made = env()
     if not isinstance(made, gymnasium.Env):
         raise TypeError(f"env must be a function that makes a gymnasium.Env, but it returned {made!r}")
-    return _adapted(made, source, size)
-
-
-def action_count(space: spaces.Space) -> int:
-    """How many raw numbers choose an action: one for each entry of a Box, or each choice of a Discrete."""
-    if isinstance(space, spaces.Discrete):
-        return int(space.n)
-    if not isinstance(space, spaces.Box) or not np.issubdtype(space.dtype, np.floating):
-        raise ValueError(f"actions must be a Box of floats or Discrete: {space} is not supported")
-    with np.errstate(over="ignore"):
-        reach = space.high.astype(np.float32) - space.low.astype(np.float32)
-    if not np.isfinite(reach).all():
-        raise ValueError(f"actions must have finite bounds: {space} has none, so rescale it in a wrapper")
-    return int(np.prod(space.shape))
-
-
-def to_action(space: spaces.Space, raw: Float[np.ndarray, " k"]) -> Any:
-    """Raw numbers as an action: clipped to [−1, 1] and scaled to a Box, or the (first) largest of a Discrete."""
-    return action_map(space)(raw)
-
-
-def action_map(space: spaces.Space) -> Callable[[Float[np.ndarray, " k"]], Any]:
-    """`to_action` of one space, with everything precomputed that does not depend on the raw numbers."""
-    if isinstance(space, spaces.Discrete):
-        return partial(_largest, space)
-    assert isinstance(space, spaces.Box)
-    low, high = (side.astype(np.float64).ravel() for side in (space.low, space.high))
-    entries = list(
-        zip(((high + low) / 2).tolist(), ((high - low) / 2).tolist(), low.tolist(), high.tolist(), strict=True)
-    )
-
-    def scale(raw: Float[np.ndarray, " k"]) -> np.ndarray:
-        action = []  # plain floats: for a few entries twice as fast as array operations
-        for x, (middle, reach, lowest, highest) in zip(raw.tolist(), entries, strict=True):
-            if x != x:  # noqa: PLR0124 - true for NaN only
-                raise ValueError(NAN_ACTION)
-            value = middle + reach * (-1.0 if x < -1 else 1.0 if x > 1 else x)
-            action.append(lowest if value < lowest else highest if value > highest else value)
-        return np.array(action, space.dtype).reshape(space.shape)
-
-    def pass_through(raw: Float[np.ndarray, " k"]) -> np.ndarray:
-        if raw.dtype != space.dtype or raw.shape != space.shape:
-            return scale(raw)
-        for x in raw.tolist():
-            if not -1 <= x <= 1:  # true for NaN, too
-                return scale(raw)
-        return raw
-
-    return pass_through if (low == -1).all() and (high == 1).all() else scale
-
-
-def _largest(space: spaces.Discrete, raw: Float[np.ndarray, " k"]) -> np.integer:
-    if np.isnan(raw).any():
-        raise ValueError(NAN_ACTION)
-    return space.start + np.argmax(raw)
+    return _adapted(made, source, size, cameras)
 
 
 def _made(id: str, renders: bool, kwargs: dict[str, Any]) -> gymnasium.Env:
     """The environment of an id, with its options checked."""
-    with tolerant_imports():
+    with tolerant_imports(), explain_missing(f"the environment {id}"):
         spec = find_spec(id)
         check_options(spec, kwargs)
         if renders:
@@ -217,11 +170,18 @@ def _made(id: str, renders: bool, kwargs: dict[str, Any]) -> gymnasium.Env:
         return gymnasium.make(spec, disable_env_checker=True, **kwargs)
 
 
-def _adapted(env: gymnasium.Env, source: str, size: tuple[int, int] | None, owned: bool = True) -> gymnasium.Env:
+def _adapted(
+    env: gymnasium.Env,
+    source: str,
+    size: tuple[int, int] | None,
+    cameras: Sequence[str] | None,
+    owned: bool = True,
+) -> gymnasium.Env:
     """The environment with an image and sensors as observation; closed if that fails, unless the caller owns it."""
     try:
         action_count(env.action_space)
-        return from_render(env, size) if source == "render" else from_observation(env, size)
+        with explain_missing(f"rendering {env.spec.id if env.spec else env}"):
+            return from_render(env, size) if source == "render" else from_observation(env, size, cameras)
     except Exception:
         if owned:
             env.close()
@@ -256,6 +216,26 @@ def _from_bytes(cls: type[EnvConfig], id: str, kwargs: tuple[tuple[str, Any], ..
     config = cls(id, kwargs)
     object.__setattr__(config, "factory", cloudpickle.loads(pickled))
     return config
+
+
+def _unimportable_spec(id: str) -> EnvSpec | None:
+    """The registration of an environment that a new process would not have, or None: one of a script or a notebook."""
+    spec = gymnasium.registry.get(id)
+    if spec is None or spec.entry_point is None or spec.namespace == "iap":
+        return None
+    if not isinstance(spec.entry_point, str):
+        return spec
+    module = spec.entry_point.partition(":")[0]
+    if module == "__main__":
+        return replace(spec, entry_point=load_env_creator(spec.entry_point))
+    return None if module.partition(".")[0] == "gymnasium" else spec
+
+
+def _from_spec(cls: type[EnvConfig], id: str, kwargs: tuple[tuple[str, Any], ...], pickled: bytes) -> EnvConfig:
+    """The config in another process, where its environment is registered first."""
+    if id not in gymnasium.registry:
+        gymnasium.registry[id] = cloudpickle.loads(pickled)
+    return cls(id, kwargs)
 
 
 @contextmanager

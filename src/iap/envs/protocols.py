@@ -8,6 +8,7 @@ An environment implements a protocol by having all of its members; it need not i
 | `Segmentation` | `segment_names`, `segmentation()` | attention statistics |
 | `Keypoints` | `keypoints(names)`, `keypoints_visible(names)` | distillation |
 | `PrivilegedState` | `privileged_state()` | linear probes, pretraining by evolution |
+| `PrivilegedSensors` | `sensors_with(options)` | teacher policies with other sensors |
 | `PrivilegedTeacher` | `label()` | distillation |
 | `Symmetry` | `symmetry` | left-right symmetric policies |
 | `RandomizableState` | `randomize_state(rng)` | distillation |
@@ -15,7 +16,7 @@ An environment implements a protocol by having all of its members; it need not i
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import gymnasium
 import numpy as np
@@ -69,12 +70,47 @@ class PrivilegedState(Protocol):
         ...
 
 
+class Label(NamedTuple):
+    """What an expert would do in a state, and which other actions are as good.
+
+    A cost map covers two entries of the action over their whole range, −1 … 1: entry (i, j) is the centre of a cell.
+    It says how far a pair of values is from a good one, which matters where several places are equally good: a
+    regression to one of them would end between them.
+
+    Attributes:
+        action: the expert's action, in [−1, 1].
+        weights: of the errors of its entries; None for ones. At 0 any value is right.
+        importance: of the state among all states.
+        axes: for each cost map, the entry of its rows, that of its columns, and one that depends on both (or None).
+        costs: the maps: smallest at good pairs, and 1 more at pairs that are off by a typical error.
+        dependent: the right value of the dependent entry at each pair; anything for maps without one.
+        state: what the expert knows, a further target for an encoder.
+    """
+
+    action: Float[np.ndarray, " k"]
+    weights: Float[np.ndarray, " k"] | None = None
+    importance: float = 1.0
+    axes: tuple[tuple[int, int, int | None], ...] = ()
+    costs: Float[np.ndarray, "maps rows columns"] | None = None
+    dependent: Float[np.ndarray, "maps rows columns"] | None = None
+    state: Float[np.ndarray, " s"] | None = None
+
+
+@runtime_checkable
+class PrivilegedSensors(Protocol):
+    """An environment that can return the sensors of other options: a policy trained with those can act in it."""
+
+    def sensors_with(self, options: Mapping[str, Any]) -> Float[np.ndarray, " n"]:
+        """The sensors that the environment would return now if it had been made with these options."""
+        ...
+
+
 @runtime_checkable
 class PrivilegedTeacher(Protocol):
     """An environment with an expert that knows its state."""
 
-    def label(self) -> Float[np.ndarray, " k"]:
-        """The action of the expert in the current state."""
+    def label(self) -> Label:
+        """What the expert would do in the current state."""
         ...
 
 

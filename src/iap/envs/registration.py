@@ -18,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -61,7 +62,12 @@ def find_spec(id: str) -> EnvSpec:
         try:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
-            raise ValueError(f"the module of environment {id!r} cannot be imported: {error}") from error
+            if f"{module}.".startswith(f"{error.name}."):
+                raise ValueError(
+                    f"the module of environment {id!r} cannot be imported: {error}; modules are looked for in the "
+                    f"current folder, {Path.cwd()}, and among the installed packages"
+                ) from error
+            raise  # the module is there, but not what it imports
     if name not in gymnasium.registry:
         register_entry_points()
     if name not in gymnasium.registry:

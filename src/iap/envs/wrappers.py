@@ -1,7 +1,7 @@
-"""Any observation that contains an image → `{"image": (H, W, C) uint8 or float32, "sensors": (n,) float32}`."""
+"""Any observation with images → `{"image": (H, W, C) uint8, uint16 or float32, "sensors": (n,) float32}`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -9,13 +9,14 @@ from gymnasium import spaces
 from gymnasium.spaces.utils import flatdim, flatten
 
 from iap._validation import require_count
+from iap.envs.image_layout import IMAGE_DTYPES, LEAST_SIDE, Layout, is_image, layout_of
 
 Observation = dict[str, np.ndarray]
 Size = tuple[int, int]
+Path = tuple[Any, ...]  # of an entry of a nested observation
 
-IMAGE_DIMENSIONS = (2, 3)
+IMAGE_AXES = 3
 SENSOR_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
-MAX_CHANNELS = 4  # an image of shape (3, 96, 96) is taken to have its channels first
 
 
 def observation_space(image: spaces.Box, sensors: int = 0) -> spaces.Dict:
@@ -36,36 +37,42 @@ def require_size(name: str, size: object, most: int | None = None) -> Size:
     return height, width
 
 
-def from_observation(env: gymnasium.Env, size: Size | None) -> gymnasium.Env:
-    """The environment with the one image of its observation as "image", and all other entries as "sensors"."""
+def from_observation(env: gymnasium.Env, size: Size | None, cameras: Sequence[str] | None = None) -> gymnasium.Env:
+    """The environment with the images of its observation as "image", and all other entries as "sensors".
+
+    Several images are put below each other, in the order of `cameras`; by default all of them, in alphabetical order.
+    """
     space = env.observation_space
-    if size is None and _conforms(space):
+    if size is None and cameras is None and _conforms(space):
         return env
-    name, image, others = _split(space)
-    for other, entry in others.items():
-        if not isinstance(entry, SENSOR_SPACES):
-            raise ValueError(f"observation {other!r} cannot become sensors: {entry}; remove it with a wrapper")
+    entries = _entries(space)
+    images = _choose_images(space, entries, cameras)
+    layouts = {path: layout_of(_name(path), entries[path], size) for path in images}
+    _require_alike(layouts)
+    others = {path: entry for path, entry in entries.items() if path not in images and not _is_image(path, entry)}
+    sensors = spaces.Dict({_name(path): _sensor(path, entry) for path, entry in others.items()})
 
     def convert(observation: Any) -> Observation:
-        pixels = observation if name is None else observation[name]
-        sensors = flatten(others, observation) if others.spaces else np.zeros(0)
-        return {"image": _as_image(pixels, size), "sensors": np.asarray(sensors, np.float32)}
+        views = [layout.convert(_at(observation, path)) for path, layout in layouts.items()]
+        image = views[0] if len(views) == 1 else np.concatenate(views)
+        values = {_name(path): _at(observation, path) for path in others}
+        return {"image": image, "sensors": np.asarray(flatten(sensors, values) if others else (), np.float32)}
 
-    return _Converted(env, observation_space(_image_space(image, size), flatdim(others)), convert)
+    return _Converted(env, observation_space(_joined_space(list(layouts.values())), flatdim(sensors)), convert)
 
 
 def from_render(env: gymnasium.Env, size: Size | None) -> gymnasium.Env:
     """The environment with what `render` returns as "image"; its own observation is dropped."""
     env.reset()
     picture = np.asarray(env.render())
-    if picture.dtype != np.uint8 or picture.ndim not in IMAGE_DIMENSIONS:
+    if picture.dtype != np.uint8 or picture.ndim not in (2, IMAGE_AXES):
         raise ValueError(f"{env.spec and env.spec.id} renders {picture.dtype} of shape {picture.shape}, not an image")
+    layout = layout_of("render", spaces.Box(0, 255, picture.shape, np.uint8), size)
 
     def convert(_observation: Any) -> Observation:
-        return {"image": _as_image(np.asarray(env.render()), size), "sensors": np.zeros(0, np.float32)}
+        return {"image": layout.convert(np.asarray(env.render())), "sensors": np.zeros(0, np.float32)}
 
-    image = spaces.Box(0, 255, _as_image(picture, size).shape, np.uint8)
-    return _Converted(env, observation_space(image), convert)
+    return _Converted(env, observation_space(layout.space), convert)
 
 
 class _Converted(gymnasium.ObservationWrapper):
@@ -84,52 +91,82 @@ def _conforms(space: spaces.Space) -> bool:
     if not isinstance(space, spaces.Dict) or space.keys() != {"image", "sensors"}:
         return False
     image, sensors = space["image"], space["sensors"]
-    is_image = _is_image(image) and len(image.shape) == max(IMAGE_DIMENSIONS) and image.dtype in (np.uint8, np.float32)
-    return is_image and isinstance(sensors, spaces.Box) and len(sensors.shape) == 1 and sensors.dtype == np.float32
+    fits = isinstance(image, spaces.Box) and len(image.shape) == IMAGE_AXES and image.dtype in IMAGE_DTYPES
+    if not fits or layout_of("image", image, None).space.shape != image.shape:
+        return False
+    return isinstance(sensors, spaces.Box) and len(sensors.shape) == 1 and sensors.dtype == np.float32
 
 
-def _is_image(space: spaces.Space) -> TypeGuard[spaces.Box]:
-    return (
-        isinstance(space, spaces.Box)
-        and len(space.shape) in IMAGE_DIMENSIONS
-        and (space.dtype == np.uint8 or np.issubdtype(space.dtype, np.floating))
-    )
+def _entries(space: spaces.Space, path: Path = ()) -> dict[Path, spaces.Space]:
+    """All entries of a nested Dict or Tuple by their paths; the whole space if it is neither."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        parts = space.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        return {inner: entry for key, part in parts for inner, entry in _entries(part, (*path, key)).items()}
+    return {path: space}
 
 
-def _split(space: spaces.Space) -> tuple[str | None, spaces.Box, spaces.Dict]:
-    """The name of the image (None if it is the whole observation), its space, and the space of the rest."""
-    entries: dict[Any, spaces.Space] = dict(space.spaces) if isinstance(space, spaces.Dict) else {None: space}
-    images = [name for name, entry in entries.items() if _is_image(entry)]
-    if not images:
-        raise ValueError(
-            f'observations contain no image: {space}. If the environment can render, use image_from="render"'
+def _name(path: Path) -> str:
+    return ".".join(map(str, path)) or "observation"
+
+
+def _is_image(path: Path, entry: spaces.Space) -> bool:
+    return is_image(entry, LEAST_SIDE if path else 1)  # the whole observation is an image, however small
+
+
+def _at(observation: Any, path: Path) -> Any:
+    for key in path:
+        observation = observation[key]
+    return observation
+
+
+def _choose_images(space: spaces.Space, entries: dict[Path, spaces.Space], cameras: Sequence[str] | None) -> list[Path]:
+    """The entries that are images, or those that `cameras` names."""
+    named = {_name(path): path for path, entry in entries.items() if _is_image(path, entry)}
+    if cameras is not None:
+        wanted = [cameras] if isinstance(cameras, str) else list(cameras)
+        unknown = [name for name in wanted if name not in named]
+        if unknown or not wanted:
+            there = ", ".join(named) or "no images"
+            raise ValueError(
+                f"cameras must name images of the observation, {there}, not {', '.join(unknown) or 'none'}"
+            )
+        return [named[name] for name in wanted]
+    if not named:
+        reasons = "".join(
+            f"; {_name(path)} is {entry.dtype} of shape {entry.shape}"
+            for path, entry in entries.items()
+            if isinstance(entry, spaces.Box)
         )
-    if len(images) > 1:
-        raise ValueError(f"observations contain several images, {', '.join(map(str, images))}: join them in a wrapper")
-    image = entries.pop(images[0])
-    assert isinstance(image, spaces.Box)
-    if len(image.shape) == max(IMAGE_DIMENSIONS) and image.shape[0] <= MAX_CHANNELS < image.shape[2]:
-        raise ValueError(f"image has its channels first, {image.shape}: transpose it in a wrapper")
-    return images[0], image, spaces.Dict(entries)
+        raise ValueError(
+            f"observations contain no image: {space}{reasons}. An image is {', '.join(map(str, IMAGE_DTYPES))} or "
+            f"float64 of shape (H, W) or (H, W, C), at least {LEAST_SIDE} pixels high and wide if it has one channel. "
+            f'If the environment can render, use image_from="render"'
+        )
+    return [named[name] for name in sorted(named)]
 
 
-def _image_space(image: spaces.Box, size: Size | None) -> spaces.Box:
-    shape = image.shape if len(image.shape) == max(IMAGE_DIMENSIONS) else (*image.shape, 1)
-    dtype = np.uint8 if image.dtype == np.uint8 else np.float32
-    return spaces.Box(image.low.min().item(), image.high.max().item(), (*(size or shape[:2]), shape[2]), dtype)
+def _require_alike(layouts: dict[Path, Layout]) -> None:
+    """Refuse several images that cannot be put below each other."""
+    kinds = {_name(path): (str(layout.space.dtype), *layout.space.shape[1:]) for path, layout in layouts.items()}
+    bounds = {(layout.space.low.min().item(), layout.space.high.max().item()) for layout in layouts.values()}
+    if len(set(kinds.values())) > 1 or len(bounds) > 1:
+        shown = ", ".join(
+            f"{_name(path)} {layout.space.dtype} {layout.space.shape}" for path, layout in layouts.items()
+        )
+        raise ValueError(
+            f"images are put below each other, so they need one dtype, range, width and number of channels: {shown}. "
+            f"Choose with cameras=(name, …), or set image_size"
+        )
 
 
-def _as_image(pixels: np.ndarray, size: Size | None) -> np.ndarray:
-    image = pixels if pixels.ndim == max(IMAGE_DIMENSIONS) else pixels[..., None]
-    if image.dtype != np.uint8:
-        image = image.astype(np.float32, copy=False)
-    if size is None or image.shape[:2] == size:
-        return image
-    return np.stack([_resized(image[..., channel], size) for channel in range(image.shape[2])], axis=-1)
+def _joined_space(layouts: list[Layout]) -> spaces.Box:
+    first = layouts[0].space
+    height = sum(layout.space.shape[0] for layout in layouts)
+    shape = (height, *first.shape[1:])
+    return spaces.Box(first.low.min().item(), first.high.max().item(), shape, first.dtype)
 
 
-def _resized(channel: np.ndarray, size: Size) -> np.ndarray:
-    """Box filter: each new pixel is the mean over its area. A larger image repeats pixels."""
-    from PIL import Image
-
-    return np.asarray(Image.fromarray(channel).resize((size[1], size[0]), Image.Resampling.BOX))
+def _sensor(path: Path, entry: spaces.Space) -> spaces.Space:
+    if not isinstance(entry, SENSOR_SPACES):
+        raise ValueError(f"observation {_name(path)!r} cannot become sensors: {entry}; remove it with a wrapper")
+    return entry

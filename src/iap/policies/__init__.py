@@ -12,7 +12,9 @@ from iap.policies.encoders import (
     MultiHeadRank,
     PooledMoments,
     Rank,
+    ResidualRank,
     SelectedPatches,
+    SeparableFilters,
     Trans,
 )
 from iap.policies.encoders.base import Attention
@@ -20,7 +22,7 @@ from iap.policies.hierarchy import Hierarchy
 from iap.policies.kinds import from_json, to_json
 from iap.policies.normalization import Moments, Normaliser
 from iap.policies.params import Block, Params, ParamSpec, blocks, count_params, flatten, init, unflatten
-from iap.policies.policy import Policy, build_policy
+from iap.policies.policy import Policy
 from iap.policies.serialization import EnvReference, PolicyFile, PolicyFileError
 from iap.policies.step import State
 from iap.policies.symmetry import Symmetry
@@ -54,14 +56,15 @@ __all__ = [
     "PooledMoments",
     "Quadratic",
     "Rank",
+    "ResidualRank",
     "Row",
     "SelectedPatches",
+    "SeparableFilters",
     "State",
     "Symmetry",
     "Trans",
     "blind_baseline",
     "blocks",
-    "build_policy",
     "cnn_baseline",
     "count_params",
     "describe",

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from iap._validation import require_count, require_flags, require_names, require_type
 from iap.policies.controllers import Controller, Linear
 from iap.policies.encoders import Encoder, Rank
 from iap.policies.hierarchy import Hierarchy, column_std
+from iap.policies.image_format import ImageFormat
 from iap.policies.params import ParamSpec, Part
 from iap.policies.preprocessing import Channel
 from iap.policies.symmetry import Symmetry
@@ -28,7 +31,10 @@ class PolicyConfig:
         preprocessing: the encoder's input channels, one kind after the other: the "image" itself; "frame_difference",
             the absolute difference to the last encoded frame (zero where nothing moves); "first_frame_difference", the
             difference to the episode's first frame, six times as strong; "local_contrast_coarse", each pixel minus the
-            mean of a square of a third of the image's side; "local_contrast_fine", the same with a twelfth.
+            mean of a square of a third of the image's side; "local_contrast_fine", the same with a twelfth;
+            "centred_image", twice the difference of each channel to its mean over the image; "signed_frame_difference",
+            four times the difference to the last encoded frame. Differences with a sign are relative to the middle of
+            the range, 128 for bytes, and clipped to the range.
         relative_to_first_frame: whether features are differences to those of the episode's first frame, so that
             constants of the episode, such as the camera's pose, cancel.
         first_frame_features: whether the features of the episode's first frame are inputs, after those of the
@@ -37,6 +43,8 @@ class PolicyConfig:
         image_every: an image is encoded every `image_every` steps; sensors are inputs at every step.
         hierarchy: None, or a low level that acts on commands of the controller.
         symmetry: None, or the reflection of sensors and actions under which the policy is equivariant.
+        image_format: dtype and range of the images, from the environment. None if they are not known, as in files of
+            format 3 and before: then uint8 is scaled by 255, floats are taken as they are, and neither is checked.
     """
 
     image_shape: tuple[int, int, int]
@@ -52,6 +60,7 @@ class PolicyConfig:
     image_every: int = 1
     hierarchy: Hierarchy | None = None
     symmetry: Symmetry | None = None
+    image_format: ImageFormat | None = None
 
     def __post_init__(self) -> None:
         _require_image(self.image_shape)
@@ -66,6 +75,7 @@ class PolicyConfig:
         require_type("controller", self.controller, Controller)
         require_type("hierarchy", self.hierarchy, Hierarchy, type(None))
         require_type("symmetry", self.symmetry, Symmetry, type(None))
+        require_type("image_format", self.image_format, ImageFormat, type(None))
         if self.hierarchy is not None and self.image_every > 1:
             raise ValueError(
                 f"image_every must be 1 in a hierarchy, whose high level chooses when to encode, not {self.image_every}"
@@ -104,6 +114,13 @@ class PolicyConfig:
     def outputs_size(self) -> int:
         """The number of the controller's outputs: an action, or a command and its duration."""
         return self.actions if self.hierarchy is None else self.hierarchy.latent_size + 1
+
+    def formatted(self, image: np.ndarray) -> np.ndarray:
+        """An image of the environment as preprocessing receives it; an error if it has another format."""
+        if self.image_format is None:
+            return image
+        as_bytes = self.preprocessing != ("image",)
+        return self.image_format.prepare(image, self.encoder.image_centre, as_bytes=as_bytes)
 
     def param_specs(self) -> dict[Part, list[ParamSpec]]:
         """All arrays of parameters, in the order of θ."""

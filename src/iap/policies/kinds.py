@@ -7,8 +7,9 @@ from iap.attention.positions import Positions
 from iap.policies.codec import Codec
 from iap.policies.config import PolicyConfig
 from iap.policies.controllers import CONTROLLERS
-from iap.policies.encoders import ENCODERS, PooledMoments, SelectedPatches
+from iap.policies.encoders import ENCODERS, PooledMoments, SelectedPatches, SeparableFilters
 from iap.policies.hierarchy import Hierarchy
+from iap.policies.image_format import ImageFormat
 from iap.policies.symmetry import Symmetry
 
 T = TypeVar("T")
@@ -17,8 +18,10 @@ PARTS: dict[str, type] = {
     "policy": PolicyConfig,
     "hierarchy": Hierarchy,
     "symmetry": Symmetry,
+    "image-format": ImageFormat,
     "selected-patches": SelectedPatches,
     "pooled-moments": PooledMoments,
+    "separable-filters": SeparableFilters,
     "relu": ReLU,
     "softmax": Softmax,
     "positions": Positions,

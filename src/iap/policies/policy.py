@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iap._compile import specialised
-from iap._validation import require_count
+from iap._validation import NotFiniteError, require_count
 from iap.attention.arrays import require_finite
 from iap.policies.config import PolicyConfig
 from iap.policies.encoders.base import NO_KEYS, NO_SCORES, NO_SELECTION, NO_UNIFORMS, Attention
@@ -20,7 +20,7 @@ from iap.policies.params import Params, flatten, require_params, unflatten
 from iap.policies.preprocessing import compile_preprocessing
 from iap.policies.reference import step_in_numpy
 from iap.policies.serialization import EnvReference, PolicyFile, load, save
-from iap.policies.step import ControlArrays, PolicyArrays, State, act_on_image, act_on_sensors, encode_one
+from iap.policies.step import ControlArrays, PolicyArrays, State, act_on_image, act_on_sensors
 from iap.policies.symmetry import (
     SymmetricState,
     act_on_image_symmetrically,
@@ -254,7 +254,8 @@ class Policy:
         if not isinstance(image, np.ndarray):
             raise TypeError(f"image must be a NumPy array at a step that encodes it, not {type(image).__name__}")
         if image.shape != self.config.image_shape:
-            raise ValueError(f"image must be of shape {self.config.image_shape}, not {image.shape}")
+            raise ValueError(f"image must be of shape {self.config.image_shape}, not {image.shape}{_fix(image, self)}")
+        image = self.config.formatted(image)
         if image.dtype != np.uint8:
             if image.dtype not in (np.float32, np.float64):
                 raise TypeError(f"image must be uint8, float32 or float64, not {image.dtype}")
@@ -269,7 +270,21 @@ class Policy:
         sensors = np.asarray(observation["sensors"], np.float32)
         if sensors.shape != (self.config.sensors,):
             raise ValueError(f"sensors must be of shape ({self.config.sensors},), not {sensors.shape}")
+        if not math.isfinite(sum(sensors.tolist())):  # one NaN or infinity makes the sum NaN or infinite
+            raise NotFiniteError(f"sensors must be finite, not {sensors}")
         return sensors if sensors.flags.writeable and sensors.flags.c_contiguous else sensors.copy()
+
+
+def _fix(image: np.ndarray, policy: Policy) -> str:
+    """What to do about an image of another shape, if that is clear."""
+    height, width, channels = policy.config.image_shape
+    if image.shape == (channels, height, width):
+        return ": its channels come first, so pass image.transpose(1, 2, 0)"
+    if channels == 1 and image.shape == (height, width):
+        return ": pass image[..., None]"
+    if image.ndim == len(policy.config.image_shape) and image.shape[2] == channels:
+        return ": resize it to that height and width"
+    return ""
 
 
 def _with_image_type(state: Any, image: np.ndarray) -> Any:
@@ -282,16 +297,3 @@ def _with_image_type(state: Any, image: np.ndarray) -> Any:
         raise TypeError(f"image must stay {state.image.dtype} throughout an episode, not become {image.dtype}")
     empty = np.empty((0, 0, 0), image.dtype)
     return state._replace(image=empty, first_image=empty)
-
-
-def build_policy(config: PolicyConfig, params: Params, normaliser: Normaliser | None = None) -> Policy:
-    """The policy of a config, with these parameters."""
-    return Policy(config, params, normaliser)
-
-
-def encode_image(policy: Policy, image: np.ndarray) -> Float[np.ndarray, " r"]:
-    """The features of one preprocessed image, by the compiled encoder."""
-    arrays = policy.compiled_for(image.dtype)
-    if arrays is None:
-        return np.asarray(policy.config.encoder.forward(policy.params["encoder"], image[None]).features[0])
-    return encode_one(arrays.encoder, image)

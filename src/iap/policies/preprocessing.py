@@ -7,13 +7,23 @@ import numpy as np
 
 from iap._compile import compiled, dispatched, implements
 
-Channel = Literal["image", "frame_difference", "first_frame_difference", "local_contrast_coarse", "local_contrast_fine"]
-IMAGE, FRAME_DIFFERENCE, FIRST_FRAME_DIFFERENCE, COARSE, FINE = range(5)  # as in `Channel`
+Channel = Literal[
+    "image",
+    "frame_difference",
+    "first_frame_difference",
+    "local_contrast_coarse",
+    "local_contrast_fine",
+    "centred_image",
+    "signed_frame_difference",
+]
+IMAGE, FRAME_DIFFERENCE, FIRST_FRAME_DIFFERENCE, COARSE, FINE, CENTRED, SIGNED = range(7)  # as in `Channel`
 
 # The image's shorter side over the side of the square that local contrast is relative to.
 COARSE_SQUARES = 3
 FINE_SQUARES = 12
 FIRST_FRAME_GAIN = 6  # of the difference to the first frame: small differences become clearly visible
+CENTRED_GAIN = 2  # of the difference to the image's mean
+SIGNED_GAIN = 4  # of the signed difference to the last frame
 ROUNDING = 1e-6  # so that an integer minus a rounding error does not become the next lower byte
 
 
@@ -80,6 +90,10 @@ def put_all(kinds, image, previous, first):
             part = difference(image, first, FIRST_FRAME_GAIN, most)
         elif kinds[i] == IMAGE:
             part = image
+        elif kinds[i] == CENTRED:
+            part = centred(image, CENTRED_GAIN, grey, most)
+        elif kinds[i] == SIGNED:
+            part = signed_difference(image, previous, SIGNED_GAIN, grey, most)
         else:
             squares = COARSE_SQUARES if kinds[i] == COARSE else FINE_SQUARES
             reach = max(1, min(height, width) // (2 * squares))
@@ -106,6 +120,34 @@ def difference(image, other, gain, most):
     a, b, flat = image.ravel(), other.ravel(), out.ravel()
     for i in range(len(a)):
         flat[i] = min(gain * (max(a[i], b[i]) - min(a[i], b[i])), most)
+    return out
+
+
+@compiled
+def signed_difference(image, other, gain, grey, most):
+    """The difference of two images times a gain, plus `grey`, from 0 to `most`."""
+    out = np.empty_like(image)
+    a, b, flat = image.ravel(), other.ravel(), out.ravel()
+    for i in range(len(a)):
+        flat[i] = min(max(gain * (np.float32(a[i]) - np.float32(b[i])) + grey, 0.0), most)
+    return out
+
+
+@compiled
+def centred(image, gain, grey, most):
+    """Each channel minus its mean over the image, times a gain, plus `grey`, from 0 to `most`."""
+    height, width, channels = image.shape
+    sums = np.zeros(channels)
+    for y in range(height):
+        for x in range(width):
+            for c in range(channels):
+                sums[c] += image[y, x, c]
+    offsets = grey - gain * sums / (height * width) + ROUNDING
+    out = np.empty_like(image)
+    for y in range(height):
+        for x in range(width):
+            for c in range(channels):
+                out[y, x, c] = min(max(gain * np.float64(image[y, x, c]) + offsets[c], 0.0), most)
     return out
 
 

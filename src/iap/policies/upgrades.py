@@ -1,6 +1,6 @@
 """Headers of older policy files → the newest version.
 
-Version 1 → 2: `changes` became `sees`. Version 2 → 3: the names of the redesign.
+Version 1 → 2: `changes` became `sees`. Version 2 → 3: the names of the redesign. Version 3 → 4: the format of images.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -117,6 +117,12 @@ def use_new_names(header: Header) -> Header:
     return header
 
 
+def name_image_format(header: Header) -> Header:
+    """Version 4: the format of the images; before, it was not stored, and images of any format were taken."""
+    config = header.get("config")
+    return header | {"config": {"image_format": None, **config}} if isinstance(config, dict) else header
+
+
 def rename_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a training, and those of the policy that it started from."""
     renamed = {FACTS.get(name, name): fact for name, fact in facts.items()}
@@ -199,4 +205,4 @@ def rename_env(env_id: Any, kwargs: Mapping[str, Any]) -> tuple[Any, dict[str, A
 
 
 # The n-th makes a header of version n + 1 out of one of version n. Fields added with a default need none.
-UPGRADES: tuple[Upgrade, ...] = (name_channels, use_new_names)
+UPGRADES: tuple[Upgrade, ...] = (name_channels, use_new_names, name_image_format)

@@ -1,7 +1,8 @@
 """Episodes, and pools that run many: in this process, in local processes, or on a Ray cluster (`ray_pool`)."""
 
+from iap._validation import NotFiniteError
 from iap.envs.core import EnvConfig
-from iap.rollouts.episode import Actor, Episode, NotFiniteError, Step, run_episode
+from iap.rollouts.episode import Actor, Episode, Step, run_episode
 from iap.rollouts.inline_pool import InlinePool
 from iap.rollouts.job import Job
 from iap.rollouts.local_pool import LocalPool

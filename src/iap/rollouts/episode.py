@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
+from iap._validation import NotFiniteError
 from iap.envs.core import action_map
 from iap.envs.protocols import LazyRendering, find_protocol
 from iap.policies import Attention, Moments
@@ -19,10 +20,6 @@ MAX_BLOCK_ENTRIES = 1 << 20  # limits the memory of a block: a masked policy has
 
 # The last bits of a matrix product depend on the number of BLAS threads. Workers use one, so every process uses one.
 one_thread = ThreadpoolController().select(user_api="blas").wrap(limits=1)
-
-
-class NotFiniteError(ArithmeticError):
-    """An action, a reward or an observation is NaN or infinite. Running the episode again would give the same."""
 
 
 class Actor(Protocol):
@@ -53,6 +50,7 @@ class Episode:
         steps: number of actions.
         moments: statistics of the controller's inputs; of no rows if the episode failed.
         error: why the episode failed, or None.
+        trace: the traceback of the error that the environment raised, if there is one.
     """
 
     seed: int
@@ -60,6 +58,7 @@ class Episode:
     steps: int
     moments: Moments
     error: str | None = None
+    trace: str = ""
 
 
 class Step(NamedTuple):

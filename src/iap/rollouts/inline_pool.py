@@ -9,7 +9,7 @@ from jaxtyping import Float
 from iap._validation import require_count
 from iap.policies import Normaliser
 from iap.rollouts.episode import Episode
-from iap.rollouts.job import Job, Runner, describe_error
+from iap.rollouts.job import Job, Runner, describe_error, format_error
 from iap.rollouts.pool import TaskQueue, start_error
 
 
@@ -39,13 +39,17 @@ class InlinePool:
             try:
                 queue.finish(number, runner.run(*queue.tasks[number], normaliser))
             except Exception as error:
-                queue.fail(number, describe_error(error))
+                queue.fail(number, describe_error(error), format_error(error))
                 self.close()  # the environment may be in any state, so the retry builds a new one
         return queue.episodes()
 
+    def for_job(self, job: Job) -> "InlinePool":
+        """A pool of the same kind for another job."""
+        return InlinePool(job, retries=self.retries)
+
     def _build(self) -> Runner:
         try:
-            return Runner(self.job)
+            return self.job.make_runner()
         except Exception as error:
             raise start_error(self.job, describe_error(error)) from error
 

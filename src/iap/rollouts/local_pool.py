@@ -73,6 +73,13 @@ class LocalPool:
             raise
         return queue.episodes()
 
+    def for_job(self, job: Job) -> "LocalPool":
+        """A pool of the same kind and size for another job."""
+        chosen = [core for core in self._cores if core is not None]
+        return LocalPool(
+            job, len(self._cores), timeout_s=self.timeout_s, retries=self.retries, cores=chosen if chosen else None
+        )
+
     def close(self) -> None:
         """Stop all workers: ask idle ones to exit, kill the others."""
         for worker in self._workers:
@@ -124,12 +131,18 @@ class LocalPool:
                 assert worker.task is not None
                 queue.finish(worker.task, episode)
                 worker.set_idle()
-            case Failure(reason):
-                self._handle_failure(index, reason, queue, can_retry_start=self._env_was_built)
+            case Failure(reason, trace, is_alive=True):
+                assert worker.task is not None
+                queue.fail(worker.task, reason, trace)
+                worker.set_idle()
+            case Failure(reason, trace):
+                self._handle_failure(index, reason, queue, trace, can_retry_start=self._env_was_built)
             case None:
                 self._handle_failure(index, worker.describe_exit(), queue)
 
-    def _handle_failure(self, index: int, reason: str, queue: TaskQueue, *, can_retry_start: bool = True) -> None:
+    def _handle_failure(
+        self, index: int, reason: str, queue: TaskQueue, trace: str = "", *, can_retry_start: bool = True
+    ) -> None:
         """Replace a worker that failed, and queue its task again; raise if no worker can be started."""
         worker = self._workers[index]
         if not worker.is_ready:
@@ -137,7 +150,7 @@ class LocalPool:
             if not can_retry_start or self._failed_starts[index] > self.retries:
                 raise start_error(self.job, reason)
         elif worker.task is not None:
-            queue.fail(worker.task, reason)
+            queue.fail(worker.task, reason, trace)
         self._replace(index)
 
     def _replace(self, index: int) -> None:

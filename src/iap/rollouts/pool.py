@@ -45,9 +45,17 @@ class Task(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a worker has no result."""
+    """Why a worker has no result, and the traceback, if an error was raised.
+
+    Attributes:
+        reason: one line.
+        trace: the traceback.
+        is_alive: whether the worker has a new environment and waits for the next task.
+    """
 
     reason: str
+    trace: str = ""
+    is_alive: bool = False
 
 
 class Pool(Protocol):
@@ -63,6 +71,10 @@ class Pool(Protocol):
 
         An episode that fails is run again. After the last retry it is returned with its error and a return of NaN.
         """
+        ...
+
+    def for_job(self, job: Job) -> "Pool":
+        """A pool of the same kind and size for another job, to be closed by the caller."""
         ...
 
     def close(self) -> None:
@@ -120,7 +132,7 @@ class TaskQueue:
         """Store a result."""
         self._episodes[number] = episode
 
-    def fail(self, number: int, reason: str) -> None:
+    def fail(self, number: int, reason: str, trace: str = "") -> None:
         """Count a failure, and queue the task again or, after the last retry, store a failed episode."""
         self._failures[number] += 1
         failures = self._failures[number]
@@ -128,7 +140,7 @@ class TaskQueue:
             self.put_back(number)
         else:
             error = f"failed {failures} times, the last time with: {reason}" if failures > 1 else reason
-            self.finish(number, failed_episode(self._job, self.tasks[number].seed, error))
+            self.finish(number, failed_episode(self._job, self.tasks[number].seed, error, trace))
 
     def episodes(self) -> list[list[Episode]]:
         """Return all results in the order of the seeds."""

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from iap._validation import require_count
 from iap.policies import Normaliser
 from iap.rollouts.episode import Episode
-from iap.rollouts.job import Job, Runner, describe_error
+from iap.rollouts.job import Job, Runner, describe_error, format_error
 from iap.rollouts.pool import ONE_CORE, START_TIMEOUT_S, Failure, Task, TaskQueue, require_timeout, start_error
 
 MAX_SUBMITTED = 1000  # tasks submitted to Ray at a time
@@ -101,6 +101,10 @@ class RayPool:
                 ray.cancel(reference, force=True)
         return queue.episodes()
 
+    def for_job(self, job: Job) -> "RayPool":
+        """A pool for another job on the same cluster."""
+        return RayPool(job, timeout_s=self.timeout_s, retries=self.retries)
+
     def close(self) -> None:
         """Disconnect, if this pool made the connection. A cluster on this computer ends with it."""
         if self._owns_connection and ray.is_initialized():
@@ -125,8 +129,8 @@ class RayPool:
             case Episode() as episode:
                 queue.finish(number, episode)
                 self._build_failures = 0
-            case Failure(reason):
-                queue.fail(number, reason)
+            case Failure(reason, trace):
+                queue.fail(number, reason, trace)
             case BuildFailure(reason):
                 queue.put_back(number)
                 self._build_failures += 1
@@ -170,7 +174,7 @@ def _run(
             return runner.run(*task, normaliser)
     except Exception as error:
         _close_runner()  # the environment may be in any state, so the retry builds a new one
-        return Failure(describe_error(error))
+        return Failure(describe_error(error), format_error(error))
 
 
 def _runner_for(job: PickledJob) -> Runner | BuildFailure:
@@ -179,7 +183,7 @@ def _runner_for(job: PickledJob) -> Runner | BuildFailure:
         _close_runner()
         try:
             with _alarm(START_TIMEOUT_S):
-                _runner = job.digest, Runner(cloudpickle.loads(job.content))
+                _runner = job.digest, cloudpickle.loads(job.content).make_runner()
         except Exception as error:
             return BuildFailure(f"{describe_error(error)} on {ray.util.get_node_ip_address()}")
     return _runner[1]

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from iap.policies import Normaliser
-from iap.rollouts.job import Runner, describe_error
+from iap.rollouts.job import describe_error, format_error
 from iap.rollouts.pool import Failure, Task
 
 INPUT, OUTPUT = 0, 1  # file descriptors
@@ -38,11 +38,12 @@ def main(descriptor: int, core: int | None) -> None:
             _serve(parent)
         except Exception as error:
             traceback.print_exc()
-            parent.send(Failure(describe_error(error)))
+            parent.send(Failure(describe_error(error), format_error(error)))
 
 
 def _serve(parent: Connection) -> None:
-    runner = Runner(pickle.loads(parent.recv_bytes()))
+    job = pickle.loads(parent.recv_bytes())
+    runner = job.make_runner()
     gc.freeze()  # objects that exist now live until the end: exclude them from garbage collection
     parent.send(Ready())
     normaliser = None
@@ -51,7 +52,13 @@ def _serve(parent: Connection) -> None:
             normaliser = message.normaliser
         elif isinstance(message, Task):
             _truncate_output()
-            parent.send(runner.run(*message, normaliser))
+            try:
+                answer = runner.run(*message, normaliser)
+            except Exception as error:  # the environment may be in any state, so the retry builds a new one
+                answer = Failure(describe_error(error), format_error(error), is_alive=True)
+                runner.close()
+                runner = job.make_runner()
+            parent.send(answer)
     runner.close()
 
 

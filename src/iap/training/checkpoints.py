@@ -45,8 +45,18 @@ class Progress:
     start: Mapping[str, Any] | None = None
 
 
-def save(config: TrainConfig, run: RunDirectory, progress: Progress, command: str | None = None) -> None:
-    """Write the policies, then the checkpoint, so that the checkpoint is never ahead of them."""
+def save(
+    config: TrainConfig,
+    run: RunDirectory,
+    progress: Progress,
+    command: str | None = None,
+    *,
+    has_return: bool = True,
+) -> None:
+    """Write the policies, then the checkpoint, so that the checkpoint is never ahead of them.
+
+    A first policy is written only if there is a return, which says that it can act.
+    """
     arrays = {f"search.{name}": x for name, x in to_arrays(progress.search).items()}
     arrays |= {f"normaliser.{name}": x for name, x in progress.normaliser.to_arrays().items()}
     facts: dict[str, Any] = {
@@ -56,7 +66,8 @@ def save(config: TrainConfig, run: RunDirectory, progress: Progress, command: st
         "best": None,
         "start": progress.start,
     }
-    run.save_policy("last", policy_file(config, mean(progress.search), progress.normaliser, progress, command))
+    if has_return or run.policy_file("last").exists():
+        run.save_policy("last", policy_file(config, mean(progress.search), progress.normaliser, progress, command))
     if progress.best is not None:
         best = progress.best
         arrays |= {"best.theta": best.theta}

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium
 
 from iap._validation import require_count
 from iap.distillation.config import Distillation, ESPretraining
+from iap.distillation.dagger.config import DAgger
+from iap.distillation.dagger.encoder_config import EncoderPretraining
 from iap.envs.core import EnvConfig, action_count
+from iap.envs.first_step import check_first_step
 from iap.envs.protocols import Keypoints, env_name, find_protocol, keypoint_size
 from iap.envs.protocols import Symmetry as HasSymmetry
 from iap.evolution import STRATEGIES, OpenES, Strategy
@@ -16,7 +19,11 @@ from iap.policies import PolicyConfig, Symmetry
 from iap.policies.codec import Codec
 from iap.policies.kinds import policy_kinds
 from iap.rollouts import Job
+from iap.rollouts.job import image_format_of
+from iap.training.sac.config import SAC
 from iap.training.upgrades import VERSION, upgrade_config
+
+C = TypeVar("C")  # the config of a run
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class TrainConfig:
         policy: the policy; its image_shape, sensors and actions are taken from the environment.
         strategy: the evolution strategy.
         sigma_multipliers: of each part of the policy.
-        iterations: number of generations.
+        iterations: number of generations; 0 leaves a policy as it was pretrained.
         episodes: episodes of each candidate in a generation, on seeds that all candidates share.
         max_steps: at which an episode is cut; None for the environment's own limit.
         random_search: number of random policies that are tried first; training starts from the best. 0 for none.
@@ -63,7 +70,7 @@ class TrainConfig:
     episodes: int = 2
     max_steps: int | None = None
     random_search: int = 0
-    pretraining: ESPretraining | Distillation | None = None
+    pretraining: ESPretraining | Distillation | DAgger | None = None
     warm_start: str | None = None
     freeze_normaliser: bool = False
     evaluate_every: int = 10
@@ -71,15 +78,17 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "episodes", "evaluate_every", "evaluate_episodes"):
+        for name in ("episodes", "evaluate_every", "evaluate_episodes"):
             require_count(name, getattr(self, name))
-        for name in ("random_search", "seed"):
+        for name in ("iterations", "random_search", "seed"):
             require_count(name, getattr(self, name), least=0)
         if self.max_steps is not None:
             require_count("max_steps", self.max_steps)
         starts = [self.random_search > 0, self.pretraining is not None, self.warm_start is not None]
         if sum(starts) > 1:
             raise ValueError("random_search, pretraining and warm_start exclude each other: give at most one")
+        if self.iterations == 0 and self.pretraining is None:
+            raise ValueError("iterations must be at least 1 without pretraining, not 0")
         if self.freeze_normaliser and not any(starts):
             raise ValueError("freeze_normaliser must be False without random_search, pretraining or warm_start")
         if self.pretraining is not None:
@@ -100,31 +109,38 @@ def config_kinds() -> dict[str, type]:
         "sigma-multipliers": SigmaMultipliers,
         "es-pretraining": ESPretraining,
         "distillation": Distillation,
+        "dagger": DAgger,
+        "encoder-pretraining": EncoderPretraining,
         "train": TrainConfig,
+        "sac": SAC,
     }
 
 
 CODEC = Codec(config_kinds)
 
 
-def config_to_json(config: TrainConfig) -> dict[str, Any]:
+def config_to_json(config: TrainConfig | SAC) -> dict[str, Any]:
     """The config as JSON, with the version of the format."""
     return {"version": VERSION} | CODEC.write(config)
 
 
-def config_from_json(data: Any) -> TrainConfig:
+def config_from_json(data: Any, kind: type[C] = TrainConfig) -> C:
     """The inverse, for any version so far; any defect is a ValueError that names it."""
     if not isinstance(data, Mapping):
         raise ValueError(f"config must be a JSON object, not {type(data).__name__}")
     upgraded = upgrade_config(dict(data))
     del upgraded["version"]
-    return CODEC.read("config", upgraded, (TrainConfig,))
+    return CODEC.read("config", upgraded, (kind,))
 
 
 def fit_to_env(config: TrainConfig, make: Callable[[], gymnasium.Env] | None = None) -> TrainConfig:
-    """The config with the policy's shapes and symmetry as the environment has them."""
+    """The config with the policy's shapes, format of images and symmetry as the environment has them.
+
+    An environment that is not of this package makes one step, so that errors in it come before anything is written.
+    """
     env = (make or config.env.make)()
     try:
+        check_first_step(env)
         spaces: Any = env.observation_space
         policy = replace(
             config.policy,
@@ -132,6 +148,7 @@ def fit_to_env(config: TrainConfig, make: Callable[[], gymnasium.Env] | None = N
             sensors=int(spaces["sensors"].shape[0]),
             actions=action_count(env.action_space),
             symmetry=None if config.policy.symmetry is None else _symmetry_of(env, config.policy.symmetry),
+            image_format=image_format_of(env),
         )
         if isinstance(config.pretraining, Distillation):
             _check_keypoints(env, policy, config.pretraining)

@@ -1,14 +1,17 @@
 """Where the search starts: a random policy, the best of many, a pretrained one, or one that was trained before."""
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from iap.distillation import Distillation, pretrain
+from iap.distillation import DAgger, Distillation, Pretrained, pretrain
 from iap.distillation.dataset import teacher_policy
+from iap.distillation.teachers import TeacherConfig
 from iap.evolution import Search, start
 from iap.policies import Normaliser, PolicyFile, blocks, flatten, init
 from iap.policies.serialization import load
@@ -27,13 +30,25 @@ Report = Callable[[str, float], None]  # what is being done, and which share of 
 
 
 def initialize(
-    config: TrainConfig, pool: Pool, run: RunDirectory | None = None, report: Report = lambda _what, _share: None
+    config: TrainConfig,
+    pool: Pool,
+    run: RunDirectory | None = None,
+    report: Report = lambda _what, _share: None,
+    teacher: TeacherConfig | None = None,
 ) -> Progress:
-    """The progress before the first iteration; the run keeps the policy that the search starts from."""
+    """The progress before the first iteration; the run keeps the policy that the search starts from.
+
+    Args:
+        config: what is trained.
+        pool: where the episodes run.
+        run: the folder of the run.
+        report: called with what is being done and which share of it is done.
+        teacher: of a distillation, if it is another than the config's, such as a function.
+    """
     if config.warm_start is not None:
         return _warm_start(config, pool, run)
     if config.pretraining is not None:
-        return _pretrain(config, pool, run, report)
+        return _pretrain(config, pool, run, report, teacher)
     if config.random_search > 0:
         return _random_search(config, pool, run, report)
     theta = flatten(init(config.policy, config.seed))
@@ -48,8 +63,14 @@ def first_row(progress: Progress) -> Row:
     return {"iteration": 0, "episodes": progress.episodes, **numbers, "held_out_best": facts["held_out"]}
 
 
-def check_start(config: TrainConfig) -> None:
+def check_start(config: TrainConfig, teacher: TeacherConfig | None = None) -> None:
     """Refuse a warm start or a teacher that does not fit the policy, before anything is written."""
+    if isinstance(config.pretraining, DAgger):
+        env = config.env.make()
+        try:
+            (teacher or TeacherConfig(config.pretraining.teacher)).check(env, config.policy.actions)
+        finally:
+            env.close()
     if config.warm_start is not None:
         warm_start_policy(config)
     if isinstance(config.pretraining, Distillation):
@@ -78,15 +99,38 @@ def _warm_start(config: TrainConfig, pool: Pool, run: RunDirectory | None) -> Pr
     return _start_at(config, pool, policy.theta, normaliser, "warm_start", facts)
 
 
-def _pretrain(config: TrainConfig, pool: Pool, run: RunDirectory | None, report: Report) -> Progress:
+def _pretrain(
+    config: TrainConfig, pool: Pool, run: RunDirectory | None, report: Report, teacher: TeacherConfig | None
+) -> Progress:
     """A pretrained policy: `pretrained.policy`."""
     assert config.pretraining is not None
-    result = pretrain(config.pretraining, config.env, config.policy, config.seed, report)
-    facts = {"r2_initial": result.initial_r2, "r2_pretrained": result.r2, "failed": 0, "steps": 0}
+    if isinstance(config.pretraining, DAgger):
+        result = _distil(config, config.pretraining, pool, run, report, teacher)
+    else:
+        result = pretrain(config.pretraining, config.env, config.policy, config.seed, report)
+    facts = {**result.facts, "failed": 0, "steps": 0}
     progress = _start_at(config, pool, result.theta, result.normaliser, "pretrained", facts)
     if run is not None:
         run.save_policy("pretrained", policy_file(config, result.theta, result.normaliser, progress))
     return progress
+
+
+def _distil(
+    config: TrainConfig,
+    dagger: DAgger,
+    pool: Pool,
+    run: RunDirectory | None,
+    report: Report,
+    teacher: TeacherConfig | None,
+) -> Pretrained:
+    """Distil a teacher; the dataset and the checkpoint are in the run's folder, or in a temporary one."""
+    from iap.distillation.dagger.loop import distil_by_dagger
+
+    if run is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return distil_by_dagger(dagger, config.job, config.seed, pool, Path(folder), report, teacher)
+    with run.explained():
+        return distil_by_dagger(dagger, config.job, config.seed, pool, run.path / "distillation", report, teacher)
 
 
 def _random_search(config: TrainConfig, pool: Pool, run: RunDirectory | None, report: Report) -> Progress:

@@ -11,10 +11,12 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
+from iap.distillation.teachers import TeacherConfig
 from iap.evolution import ask, mean, tell
 from iap.rollouts import Pool
 from iap.training.checkpoints import Best, Progress, resume, save
 from iap.training.config import TrainConfig
+from iap.training.failures import FailureLog
 from iap.training.initialization import first_row, initialize
 from iap.training.returns import best_of, finite, merge_statistics, run_candidates, run_held_out, summarise
 from iap.training.run_directory import Row, RunDirectory
@@ -27,6 +29,8 @@ def train(
     on_row: Callable[[Row], None] = lambda _row: None,
     on_start: Callable[[str, float], None] = lambda _what, _share: None,
     command: str | None = None,
+    teacher: TeacherConfig | None = None,
+    on_failure: Callable[[str], None] = lambda _line: None,
 ) -> Progress:
     """Run the iterations that are left, each ending with a checkpoint.
 
@@ -37,13 +41,16 @@ def train(
         on_row: called with each row of metrics.
         on_start: called with what is done before the first iteration, and which share of it is done.
         command: the command that starts this training, for the policy files.
+        teacher: of a distillation, if it is another than the config's, such as a function.
+        on_failure: called with one line about the first episode that fails.
     """
-    with _one_thread():
+    pool = FailureLog(pool, run, on_failure)
+    with one_thread():
         progress = resume(config, run)
         run.truncate_metrics(-1 if progress is None else progress.iteration)
         if progress is None:
             started = time.perf_counter()
-            progress = initialize(config, pool, run, on_start)
+            progress = initialize(config, pool, run, on_start, teacher)
             if progress.start is not None:
                 _record(config, run, progress, first_row(progress), started, on_row, command)
         while progress.iteration < config.iterations:
@@ -86,10 +93,10 @@ def evaluate_candidates(
     return replace(progress, best=_better(progress, candidates, held_out)), finite(held_out[0])
 
 
-def _better(progress: Progress, candidates: Float[np.ndarray, "n p"], held_out: Sequence[float]) -> Best:
-    best = progress.best or Best(candidates[0], progress.normaliser, -np.inf)
+def _better(progress: Progress, candidates: Float[np.ndarray, "n p"], held_out: Sequence[float]) -> Best | None:
+    best = progress.best
     for theta, value in zip(candidates, held_out, strict=True):
-        if value > best.held_out:  # never for a policy that failed, whose return is NaN
+        if finite(value) is not None and (best is None or value > best.held_out):  # not for a policy that failed
             best = Best(theta, progress.normaliser, value)
     return best
 
@@ -106,13 +113,13 @@ def _record(
     """Write metrics, policies and checkpoint, then report the row."""
     row["seconds"] = round(time.perf_counter() - started, 3)
     run.append_metrics(row)
-    save(config, run, progress, command)
+    save(config, run, progress, command, has_return=row["best"] is not None or row["held_out"] is not None)
     on_row(row)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread for the strategy's linear algebra: the last bits of CMA-ES depend on the number of threads.
+def one_thread() -> Iterator[None]:
+    """One thread for linear algebra: the last bits of CMA-ES and of networks depend on the number of threads.
 
     JAX reads its own number when it is first used: in a process that used it before, that number stays.
     """

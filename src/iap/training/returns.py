@@ -9,15 +9,21 @@ from jaxtyping import Float
 from iap.policies import Normaliser
 from iap.rollouts import TRAINING_SEEDS, VALIDATION_SEEDS, Episode, Pool, draw_seeds
 from iap.training.config import TrainConfig
+from iap.training.failures import require_a_return
 
 
 def run_candidates(
     config: TrainConfig, pool: Pool, thetas: Float[np.ndarray, "n p"], normaliser: Normaliser, iteration: int
 ) -> tuple[list[float], list[Episode]]:
-    """The mean return of each candidate on the iteration's seeds, which all share; and all episodes."""
+    """The mean return of each candidate on the iteration's seeds, which all share; and all episodes.
+
+    If all of them failed, this is an EpisodesFailedError.
+    """
     seeds = draw_seeds(config.seed, iteration, config.episodes, TRAINING_SEEDS)
     results = pool.evaluate(thetas, [seeds] * len(thetas), normaliser)
-    return [mean_return(episodes) for episodes in results], [episode for own in results for episode in own]
+    ran = [episode for own in results for episode in own]
+    require_a_return(ran, iteration)
+    return [mean_return(episodes) for episodes in results], ran
 
 
 def run_held_out(

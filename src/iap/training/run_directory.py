@@ -2,11 +2,13 @@
 
 import json
 import os
+import shlex
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -15,10 +17,16 @@ from safetensors.numpy import load_file, save
 from iap._files import write_whole
 from iap.policies.serialization import PolicyFile
 from iap.policies.serialization import save as save_policy
-from iap.training.config import TrainConfig, config_from_json, config_to_json
-from iap.training.tensorboard import EventFile
+from iap.training.config import C, TrainConfig, config_from_json, config_to_json
+from iap.training.sac.config import SAC
+
+if TYPE_CHECKING:
+    from iap.training.tensorboard import EventFile
 
 Row = dict[str, Any]
+
+EVENTS = "tensorboard"
+STARTED = ("config.json", "command.txt", "metrics.jsonl", EVENTS)  # the content of a folder before the first checkpoint
 
 
 class RunError(ValueError):
@@ -32,7 +40,7 @@ class RunDirectory:
     path: Path
 
     @classmethod
-    def create(cls, path: Path, config: TrainConfig, command: str | None = None) -> "RunDirectory":
+    def create(cls, path: Path, config: TrainConfig | SAC, command: str | None = None) -> "RunDirectory":
         """A new run's folder; one that already holds a run is refused. The command is stored for a resumed run."""
         run, content = cls(path), json.dumps(config_to_json(config), indent=1).encode()
         run.require_unused()
@@ -44,22 +52,29 @@ class RunDirectory:
         return run
 
     @classmethod
-    def open(cls, path: Path) -> tuple["RunDirectory", TrainConfig]:
-        """An existing run and its config."""
+    def open(cls, path: Path, kind: type[C] = TrainConfig) -> tuple["RunDirectory", C]:
+        """An existing run and its config, which must be of this kind."""
         run = cls(path)
         try:
             data = json.loads(run.config_file.read_text(encoding="utf-8"))
-            return run, config_from_json(data)
+            return run, config_from_json(data, kind)
         except FileNotFoundError:
             raise RunError(f"{path} holds no run: it has no {run.config_file.name}") from None
         except (ValueError, OSError) as error:
             raise RunError(f"{run.config_file} cannot be read: {error}") from error
 
+    def extend(self, config: TrainConfig) -> None:
+        """Let the run have more iterations: replace its config, and its command if it has one."""
+        with self.explained():
+            if self.command is not None:
+                write_whole(self.command_file, f"{with_iterations(self.command, config.iterations)}\n".encode())
+            write_whole(self.config_file, json.dumps(config_to_json(config), indent=1).encode())
+
     def require_unused(self) -> None:
         """Refuse a folder that already holds a run."""
         with self.explained():
             if self.config_file.exists():
-                raise RunError(f"{self.path} already holds a run: resume it with `iap train --resume {self.path}`")
+                raise RunError(f"{self.path} already holds a run: resume it with --resume {self.path}")
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -95,6 +110,11 @@ class RunDirectory:
         """The state that the next iteration needs."""
         return self.path / "checkpoint.safetensors"
 
+    @property
+    def error_file(self) -> Path:
+        """The first error of an episode, with its traceback."""
+        return self.path / "first_error.txt"
+
     def policy_file(self, which: str) -> Path:
         """The policy "best" or "last", or the one the search started from: "random_search", "pretrained", "start"."""
         return self.path / f"{which}.policy"
@@ -110,6 +130,33 @@ class RunDirectory:
             whole = {name: np.array(x, order="C") for name, x in arrays.items()}
             write_whole(self.checkpoint_file, save(whole, metadata={"facts": json.dumps(facts)}))
 
+    def save_error(self, text: str) -> None:
+        """Keep an error; the first one stays."""
+        with self.explained():
+            if not self.error_file.exists():
+                write_whole(self.error_file, text.encode())
+
+    @contextmanager
+    def discarded_after_an_error(self) -> Iterator[None]:
+        """If the block raises before anything was learnt, this is no run, and its folder can be used again.
+
+        Only an error that was kept stays. A run with a checkpoint or a policy is never touched.
+        """
+        try:
+            yield
+        except Exception:
+            if self.path.is_dir() and {path.name for path in self.path.iterdir()} <= {*STARTED, self.error_file.name}:
+                self._discard()
+            raise
+
+    def _discard(self) -> None:
+        with suppress(OSError):
+            shutil.rmtree(self.path / EVENTS, ignore_errors=True)
+            for name in STARTED:
+                if name != EVENTS:
+                    (self.path / name).unlink(missing_ok=True)
+            self.path.rmdir()  # fails if the error was kept
+
     def load_checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """The checkpoint's arrays and facts; None if there is none yet."""
         if not self.checkpoint_file.exists():
@@ -123,10 +170,12 @@ class RunDirectory:
         except (SafetensorError, OSError, ValueError, KeyError) as error:
             raise RunError(f"{self.checkpoint_file} cannot be read: {error}") from error
 
-    def open_events(self) -> EventFile:
+    def open_events(self) -> "EventFile":
         """A file for TensorBoard."""
+        from iap.training.tensorboard import EventFile
+
         with self.explained():
-            return EventFile(self.path / "tensorboard")
+            return EventFile(self.path / EVENTS)
 
     def append_metrics(self, row: Row) -> None:
         """Append a row, on the disk before this returns."""
@@ -152,3 +201,16 @@ class RunDirectory:
         rows = [row for row in self.read_metrics() if row["iteration"] <= iteration]
         with self.explained():
             write_whole(self.metrics_file, "".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def with_iterations(command: str, iterations: int) -> str:
+    """A command line with another number of iterations."""
+    words = shlex.split(command)
+    for i, word in enumerate(words):
+        if word == "--iterations" and i + 1 < len(words):
+            words[i + 1] = str(iterations)
+            return shlex.join(words)
+        if word.startswith("--iterations="):
+            words[i] = f"--iterations={iterations}"
+            return shlex.join(words)
+    return shlex.join([*words, "--iterations", str(iterations)])

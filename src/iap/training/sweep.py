@@ -2,13 +2,16 @@
 
 import itertools
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from iap.distillation.teachers import TeacherConfig
 from iap.rollouts import Job, Pool
 from iap.training.config import TrainConfig, config_to_json, fit_to_env
+from iap.training.initialization import check_start
 from iap.training.loop import train
 from iap.training.run_directory import RunDirectory
 
@@ -38,9 +41,11 @@ def sweep(
 
     A point's folder is named after its options, so that a sweep that was stopped continues.
     """
+    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    for point in points:
+        check_start(fit_to_env(with_options(config, point)))  # before the first one is trained
     rows = []
-    for values in itertools.product(*grid.values()):
-        point = dict(zip(grid, values, strict=True))
+    for point in points:
         name = "_".join(f"{key.rpartition('.')[2]}={value}" for key, value in point.items())
         rows.append(
             point | _train_point(with_options(config, point), out / name, open_pool, lambda row, n=name: report(n, row))
@@ -70,21 +75,35 @@ def _train_point(
 
 
 def train_to_end(
-    config: TrainConfig, path: Path, open_pool: Callable[[Job], Any], report: Callable[[Row], None]
+    config: TrainConfig,
+    path: Path,
+    open_pool: Callable[[Job], Any],
+    report: Callable[[Row], None],
+    warn: Callable[[str], None] = lambda line: warnings.warn(line, RuntimeWarning, stacklevel=2),
+    teacher: TeacherConfig | None = None,
 ) -> RunDirectory:
-    """A run of this config in this folder, trained to its end; one that was stopped is resumed."""
+    """A run of this config in this folder, trained to its end; one that was stopped is resumed.
+
+    A run with fewer iterations is extended.
+    """
     config = fit_to_env(config)
+    check_start(config, teacher)
     if (path / "config.json").exists():
         run, existing = RunDirectory.open(path)
-        if config_to_json(existing) != config_to_json(config):  # a user's own environment has no JSON but its name
+        if existing.policy.image_format is None:  # a run of an older version
+            config = replace(config, policy=replace(config.policy, image_format=None))
+        extended = replace(existing, iterations=max(existing.iterations, config.iterations))
+        if config_to_json(extended) != config_to_json(config):  # a user's own environment has no JSON but its name
             raise ValueError(f"{path} holds a run with other options: choose another folder, or delete it")
+        if extended != existing:
+            run.extend(config)
     else:
         run = RunDirectory.create(path, config)
     rows = run.read_metrics()
     if not rows or rows[-1]["iteration"] < config.iterations:
         pool: Pool
-        with open_pool(config.job) as pool:
-            train(config, pool, run, report)
+        with run.discarded_after_an_error(), open_pool(config.job) as pool:
+            train(config, pool, run, report, on_failure=warn, teacher=teacher)
     return run
 
 

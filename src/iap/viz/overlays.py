@@ -114,7 +114,8 @@ def as_picture(image: Num[np.ndarray, "H W C"]) -> UInt8[np.ndarray, "H W 3"]:
     if image.ndim != 3 or image.shape[-1] not in (1, 3):  # noqa: PLR2004
         raise ValueError(f"image must be (height, width, 1 or 3 channels), not of shape {image.shape}")
     if image.dtype != np.uint8:
-        require_finite("image", require_floats("image", image))
+        if image.dtype != np.uint16:
+            require_finite("image", require_floats("image", image))
         low, high = float(image.min()), float(image.max())
         image = np.rint((image - low) / (high - low or 1) * 255).astype(np.uint8)
     return np.broadcast_to(image, (*image.shape[:2], 3))

@@ -143,6 +143,8 @@ def _mean(values: Iterable[float | None]) -> float:
 
 def save_figure(figure: Figure, path: str | Path) -> None:
     """Write a PNG of 256 colours, which is small. An existing file is replaced atomically."""
+    if Path(path).suffix.lower() != ".png":
+        raise ValueError(f"path must end in .png, not {Path(path).name!r}")
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", facecolor="white")
     with Image.open(drawn) as picture:

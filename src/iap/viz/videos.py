@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -128,23 +129,40 @@ def compose(
         total: return so far.
         step: number of steps so far.
     """
-    camera = as_picture(camera_image[..., :3] if camera_image.shape[-1] >= 3 else camera_image[..., :1])  # noqa: PLR2004
     if scene is None:
-        zoom = max(1, round(SCENE_PX / camera.shape[0]))
-        views = [*_views(camera, attention, zoom * camera.shape[0], zoom * camera.shape[1])]
-        height, width = views[0].shape[:2]
-        body = np.full((height + 2 * MARGIN_PX, 2 * width + 3 * MARGIN_PX, 3), DARK, np.uint8)
+        body = side_by_side(camera_image, attention)
     else:
+        camera = _camera_picture(camera_image)
         scene = as_picture(scene)
         zoom = max(1.0, SCENE_PX / scene.shape[0])
         body = _resize(scene, zoom, Image.Resampling.BICUBIC)
         height, width = (int(share * side) for share, side in zip(INSET_SHARES, body.shape, strict=False))
-        views = [*_views(camera, attention, height, width)][: 1 if attention is None else 2]
+        _put(body, [*_views(camera, attention, height, width)][: 1 if attention is None else 2])
+    frame = np.concatenate([body, _strip(body.shape[1], total, step)])
+    return np.pad(frame, [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)], mode="edge")
+
+
+def side_by_side(camera_image: Num[np.ndarray, "h w c"], attention: Attention | None) -> Picture:
+    """Draw the camera image with the attended patches, and the scores beside it."""
+    camera = _camera_picture(camera_image)
+    zoom = max(1, round(SCENE_PX / camera.shape[0]))
+    views = [*_views(camera, attention, zoom * camera.shape[0], zoom * camera.shape[1])]
+    height, width = views[0].shape[:2]
+    body = np.full((height + 2 * MARGIN_PX, 2 * width + 3 * MARGIN_PX, 3), DARK, np.uint8)
+    _put(body, views)
+    return body
+
+
+def _camera_picture(image: Num[np.ndarray, "h w c"]) -> Picture:
+    """Return the first three channels of an image with more, else one, as a picture."""
+    return as_picture(image[..., :3] if image.shape[-1] >= 3 else image[..., :1])  # noqa: PLR2004
+
+
+def _put(body: Picture, views: Sequence[Picture]) -> None:
+    """Put pictures into the upper corners."""
     for view, right in zip(views, (False, True), strict=False):
         left = body.shape[1] - MARGIN_PX - view.shape[1] if right else MARGIN_PX
         body[MARGIN_PX : MARGIN_PX + view.shape[0], left : left + view.shape[1]] = view
-    frame = np.concatenate([body, _strip(body.shape[1], total, step)])
-    return np.pad(frame, [(0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0)], mode="edge")
 
 
 def _views(camera: Picture, attention: Attention | None, height: int, width: int) -> tuple[Picture, Picture]:

@@ -49,9 +49,12 @@ def generic_scores(policy: Policy, image: np.ndarray, key_image: np.ndarray | No
     encoder, params = policy.config.encoder, policy.params["encoder"]
     assert isinstance(encoder, Rank)
     grid = grid_of(image.shape[0], image.shape[1], encoder.patch, encoder.stride)
+    offset, scale = np.float32(encoder.pixel_offset), np.float32(encoder.pixel_scale)
     sides = []
     for name, shown in (("query", image), ("key", image if key_image is None else key_image)):
-        tokens = place(extract(as_pixels(shown), encoder.patch, encoder.stride), grid, encoder.positions)
+        tokens = place(
+            extract((as_pixels(shown) - offset) * scale, encoder.patch, encoder.stride), grid, encoder.positions
+        )
         sides.append(project(tokens, params[f"{name}.weight"].T, params.get(f"{name}.bias")))
     features = featurise(encoder.kernel, *sides)
     pooling = 1 + params["pooling"] if "pooling" in params else None

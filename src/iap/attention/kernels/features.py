@@ -7,6 +7,7 @@ import numpy as np
 
 from iap._compile import compiled, dispatched, implements
 from iap.attention.features import Kernel, ReLU, draw_projections
+from iap.attention.kernels.elementary import favor_constants
 
 
 class ReLUMap(NamedTuple):
@@ -87,16 +88,14 @@ def _favor_features(feature_map, queries, keys):
     x, y = _kernel_inputs(queries, feature_map.on_sphere), _kernel_inputs(keys, feature_map.on_sphere)
     d, m = len(x), len(feature_map.omega)
     s = 2 * np.mean(_half_norms(x)) + 2 * np.mean(_half_norms(y))
+    squares = np.empty(m)
     for e in range(d):
         s += 2 * np.mean(x[e]) * np.mean(y[e])
-    s = max(s, 0.0)
-    t = 2 * s + d
-    rho = 2 * d / (t * (1 + math.sqrt(1 + 8 * (d / t) * (s / t))))
-    a = (1 - 1 / rho) / 8
-    shift = np.empty((m, 1))
     for f in range(m):
-        shift[f, 0] = a * np.sum(feature_map.omega[f] ** 2) + d / 4 * math.log(1 - 4 * a)
-    b, size = math.sqrt(1 - 4 * a), 1 / math.sqrt(m)
+        squares[f] = np.sum(feature_map.omega[f] ** 2)
+    spread, shifts = favor_constants(squares, max(s, 0.0), d)
+    shift = shifts.reshape(m, 1)
+    b, size = math.sqrt(spread), 1 / math.sqrt(m)
     q = b * _products(feature_map.omega, x) - _half_norms(x) + shift
     k = b * _products(feature_map.omega, y) - _half_norms(y) + shift
     return np.full(q.shape, size), q, np.full(k.shape, size), k

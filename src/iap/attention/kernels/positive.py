@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iap._compile import compiled, implements
-from iap.attention.kernels.elementary import exp2
+from iap.attention.kernels.elementary import exp2, favor_constants
 from iap.attention.kernels.families import (
     LOG2E,
     ROOT,
@@ -57,25 +57,20 @@ implements(adapt, PositiveFeatures)(unchanged)
 @implements(adapt, FavorFeatures)
 @compiled
 def _adapt_favor(features, queries, query_norms, keys, key_norms):
-    """ω·√(1 − 4A) and A‖ω‖² + d/4·log(1 − 4A), as in `features.favor_plus_plus_parameter`."""
+    """Positive features with ω·√(1 − 4A) and bias A‖ω‖² + d/4·log(1 − 4A)."""
     d, s = features.d, 0.0
     for e in range(len(queries)):
         s += 2 * _mean(queries[e]) * _mean(keys[e])
     s = max(0.0, s + 2 * (_mean(query_norms) + _mean(key_norms))) / LOG2E
-    t = 2 * s + d
-    rho = 2 * d / (t * (1 + math.sqrt(1 + 8 * (d / t) * (s / t))))
-    a = (1 - 1 / rho) / 8
-    spread = 1 - 4 * a
-    omega, bias, ceilings = (
+    spread, shifts = favor_constants(features.squares, s, d)
+    omega, bias, ceilings = (  # of the same types as those of fixed features
         np.empty_like(features.omega),
         np.empty_like(features.squares),
         np.empty_like(features.squares),
     )
-    for f in range(len(omega)):
-        for e in range(omega.shape[1]):
-            omega[f, e] = ROOT * math.sqrt(spread) * features.omega[f, e]
-        bias[f] = LOG2E * (a * features.squares[f] + d / 4 * math.log(spread))
-        ceilings[f] = bias[f] + 0.5 * LOG2E * spread * features.squares[f]
+    omega[:] = ROOT * math.sqrt(spread) * features.omega
+    bias[:] = LOG2E * shifts
+    ceilings[:] = bias + 0.5 * LOG2E * spread * features.squares
     return PositiveFeatures(features.radius, omega, bias, ceilings)
 
 

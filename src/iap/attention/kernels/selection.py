@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from iap._compile import compiled
-from iap.attention.kernels.top_k import best_first
+from iap.attention.kernels.top_k import best_first, kth_largest, sort_best_first
 
-FEW = 32  # selected patches; with more, a partition is faster than keeping a sorted list
+FEW = 32  # selected patches; with more, a threshold is faster than keeping a sorted list
 SMALLEST_UNIFORM = np.float32(1e-30)
 LARGEST_UNIFORM = np.float32(1 - 1e-7)
 
@@ -19,7 +19,7 @@ def select_top(scores, count):
         return best_first(scores, count)
     if np.isnan(scores).any():
         raise ValueError("scores must not hold NaN")
-    threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
+    threshold = kth_largest(scores.copy(), count)
     selected = np.empty(count, np.int64)
     found = 0
     for index in range(len(scores)):
@@ -32,7 +32,8 @@ def select_top(scores, count):
         if scores[index] == threshold:
             selected[found] = index
             found += 1
-    return selected[np.argsort(-scores[selected], kind="mergesort")]
+    sort_best_first(scores, selected)
+    return selected
 
 
 @compiled

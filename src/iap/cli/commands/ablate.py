@@ -30,6 +30,8 @@ class Ablate(Command):
     """Number of episodes of each ablation; episode i has seed SEED + i."""
     seed: int = 0
     """Seed of the first episode."""
+    env: str | None = None
+    """Another environment than the policy's own; "module:id" imports the module that registers it."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """KEY=VALUE, an option of the environment besides the policy's own; can be repeated."""
     json: Path | None = None
@@ -47,8 +49,8 @@ class Ablate(Command):
         from iap.zoo.locate import locate_policy
 
         options = parse_env_options(self.env_option)
-        policy, _ = locate_policy(self.policy, env_options=options)
-        blind = None if self.blind is None else locate_policy(self.blind, env_options=options)[0]
+        policy, _ = locate_policy(self.policy, self.env, options)
+        blind = None if self.blind is None else locate_policy(self.blind, self.env, options)[0]
         with console.status(f"{self.episodes} episodes of each ablation") as status:
 
             def report(row: dict[str, Any]) -> None:

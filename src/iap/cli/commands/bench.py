@@ -140,8 +140,37 @@ class BenchFrames(Command):
 
 
 @dataclass(frozen=True)
+class BenchDeploy(Command):
+    """Time a step of a policy in Python, ONNX, C and WebAssembly, with their sizes, on one core.
+
+    With QEMU and a compiler for it, the instructions on a Cortex-M4 too. Formats whose tools are missing say what to
+    install. Takes about half a minute.
+    Example: iap bench deploy zoo:obstacle-course --json deploy.json
+    """
+
+    policy: tyro.conf.Positional[str]
+    """A policy file, the folder of a run, or zoo:NAME."""
+    json: Path | None = None
+    """Write the rows to this file as JSON; - for standard output."""
+
+    def outputs(self) -> tuple[Path | None, ...]:
+        """The JSON file."""
+        return (self.json,)
+
+    def run(self, console: Console) -> None:
+        """Measure and print a table."""
+        from iap.bench.deploy import bench_deploy
+        from iap.cli.tables import plain_table
+
+        with console.status("each format in turn, about half a minute"):
+            rows = bench_deploy(self.policy)
+        console.print(plain_table(rows, f"a step of {self.policy}, microseconds on one core"))
+        save(console, rows, self.json)
+
+
+@dataclass(frozen=True)
 class Bench(Command):
-    """Measure speed and memory on this computer: attention, key database, rollouts or rendering.
+    """Measure speed and memory on this computer: attention, key database, rollouts, rendering or exported policies.
 
     Example: iap bench attention
     """
@@ -151,6 +180,7 @@ class Bench(Command):
         | Annotated[BenchDatabase, tyro.conf.subcommand("database")]
         | Annotated[BenchRollouts, tyro.conf.subcommand("rollouts")]
         | Annotated[BenchFrames, tyro.conf.subcommand("frames")]
+        | Annotated[BenchDeploy, tyro.conf.subcommand("deploy")]
     )
 
     def outputs(self) -> Sequence[Path | None]:

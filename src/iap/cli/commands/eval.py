@@ -52,10 +52,12 @@ class Eval(Command):
             result = evaluate(policy, pool, self.episodes, self.seed)
         if result.mean is None:
             raise RuntimeError(f"all {self.episodes} episodes failed: {'; '.join(result.errors)}")
-        interval = "" if result.ci95 is None else f" ± {result.ci95:.3g}"
+        interval = "" if result.ci95 is None else f" ± {result.ci95:.3g} (95 %)"
         failed = f", {result.failed} failed" if result.failed else ""
-        seeds = f"seeds {self.seed} to {self.seed + self.episodes - 1}"
-        console.print(f"{policy.env_id}: {result.mean:.4g}{interval} (95 %), {self.episodes} episodes{failed}, {seeds}")
+        last = self.seed + self.episodes - 1
+        seeds = f"seed {last}" if last == self.seed else f"seeds {self.seed} to {last}"
+        count = f"{self.episodes} episode{'s' if self.episodes > 1 else ''}"
+        console.print(f"{policy.env_id}: {result.mean:.4g}{interval}, {count}{failed}, {seeds}")
         report: dict[str, Any] = result.to_json() | {"policy": path, "env": policy.env_id}
         if self.attention > 0:
             report["attention"] = attention_statistics(policy, self.attention, self.seed)

@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import tyro
 from rich.console import Console
 
 from iap.cli.console import Command
-
-if TYPE_CHECKING:
-    from iap.training.config import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -33,14 +30,19 @@ class Plot(Command):
 
     def run(self, console: Console) -> None:
         """Read the metrics of the runs and plot them."""
+        from iap.training.config import TrainConfig
         from iap.training.run_directory import RunDirectory
+        from iap.training.sac.config import SAC
         from iap.viz.curves import plot_curves
 
         if not self.runs:
             raise ValueError("runs must be at least one folder of a run, not none")
-        groups: dict[TrainConfig, list[tuple[Path, list[dict[str, Any]]]]] = {}
+        if self.out.suffix.lower() != ".png":
+            raise ValueError(f"--out must end in .png, not {self.out.name!r}")
+        kinds: Any = TrainConfig | SAC
+        groups: dict[TrainConfig | SAC, list[tuple[Path, list[dict[str, Any]]]]] = {}
         for path in self.runs:
-            run, config = RunDirectory.open(path)
+            run, config = RunDirectory.open(path, kinds)
             groups.setdefault(replace(config, seed=0), []).append((path, run.read_metrics()))
         labelled = {group[0][0].name.split("-seed")[0]: [rows for _, rows in group] for group in groups.values()}
         if len(labelled) < len(groups):  # different configs in folders of the same name

@@ -7,6 +7,7 @@ import tyro
 from rich.console import Console
 
 from iap.cli.console import Command, progress_bar, save
+from iap.cli.env_options import chosen_config
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,12 @@ class Probe(Command):
     Example: iap probe seek
     """
 
-    preset: tyro.conf.Positional[str]
+    preset: tyro.conf.Positional[str | None] = None
     """A preset's name."""
+    env: str | None = None
+    """The environment of the preset instead of its own; or, without a preset, one to probe the default policy in."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """KEY=VALUE, an option of the environment; can be repeated."""
     steps: int = 2_000
     """Number of states."""
     draws: int = 4
@@ -35,14 +40,13 @@ class Probe(Command):
         from iap.cli.tables import plain_table
         from iap.evaluation.probe import probe
         from iap.training.config import fit_to_env
-        from iap.training.presets import preset
 
-        config = fit_to_env(preset(self.preset))
+        config = fit_to_env(chosen_config(self.preset, self.env, self.env_option))
         with progress_bar(console) as progress:
             rows = probe(
                 config.env, config.policy, steps=self.steps, draws=self.draws, seed=config.seed, progress=progress
             )
         shown = [{key: value for key, value in row.items() if key != "each"} for row in rows]
-        title = f"{self.preset}: share of the state's variance that the controller's inputs explain (R²)"
+        title = f"{self.preset or self.env}: share of the state's variance that the controller's inputs explain (R²)"
         console.print(plain_table(shown, title))
         save(console, rows, self.json)

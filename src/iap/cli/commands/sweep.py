@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 
 from iap.cli.console import Command
+from iap.cli.env_options import chosen_config
 from iap.cli.pool_options import LOCAL_POOL, PoolOptions
 
 
@@ -19,10 +20,14 @@ class Sweep(Command):
     Example: iap sweep seek --grid policy.encoder.patch=1,2,4 seed=0,1 --out runs/sweep
     """
 
-    preset: tyro.conf.Positional[str]
-    """A preset's name."""
     grid: tuple[str, ...]
     """Axes of the grid, each NAME=VALUE,VALUE,… with the name of an option of iap train."""
+    preset: tyro.conf.Positional[str | None] = None
+    """A preset's name."""
+    env: str | None = None
+    """The environment of the preset instead of its own; or, without a preset, one to train the default policy in."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """KEY=VALUE, an option of the environment; can be repeated."""
     out: Path = Path("runs/sweep")
     """Folder of the runs, of the table sweep.json and of the heat map sweep.png."""
     pool: Annotated[PoolOptions, tyro.conf.arg(name="")] = LOCAL_POOL
@@ -30,7 +35,6 @@ class Sweep(Command):
     def run(self, console: Console) -> None:
         """Train the points that are missing, then print the table of all."""
         from iap.cli.tables import plain_table, write_json
-        from iap.training.presets import preset
         from iap.training.sweep import parse_grid, sweep
 
         grid = parse_grid(self.grid)
@@ -39,8 +43,9 @@ class Sweep(Command):
             if row["held_out"] is not None:
                 console.print(f"{name}: iteration {row['iteration']}, held-out {row['held_out']:.4g}", highlight=False)
 
-        rows = sweep(preset(self.preset), grid, self.out, self.pool.open, report)
-        console.print(plain_table(rows, f"{self.preset}: best held-out return at each point"))
+        config = chosen_config(self.preset, self.env, self.env_option)
+        rows = sweep(config, grid, self.out, self.pool.open, report)
+        console.print(plain_table(rows, f"{self.preset or self.env}: best held-out return at each point"))
         write_json(rows, self.out / "sweep.json")
         self._plot(console, rows, [name for name in grid if len(grid[name]) > 1])
 
@@ -51,6 +56,8 @@ class Sweep(Command):
         if len(varied) < 2:  # noqa: PLR2004
             return
         x, y, *others = sorted(varied, key=lambda name: name == "seed")
-        title = f"{self.preset}: best held-out return" + (f", mean over {', '.join(others)}" if others else "")
+        title = f"{self.preset or self.env}: best held-out return" + (
+            f", mean over {', '.join(others)}" if others else ""
+        )
         plot_heat_map(rows, x, y, "held_out_best", self.out / "sweep.png", title=title)
         console.print(f"wrote {self.out / 'sweep.png'}", soft_wrap=True)

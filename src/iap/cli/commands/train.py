@@ -5,27 +5,35 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import docstring_parser
 import tyro
 from rich.console import Console
 from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
 
+from iap._validation import require_count
 from iap.attention import KERNELS
 from iap.cli.console import Command
-from iap.cli.env_options import parse_env_options
+from iap.cli.env_options import chosen_config, parse_env_options
 from iap.cli.pool_options import LOCAL_POOL, PoolOptions
+from iap.cli.training import COMPARED_EPISODES, train_in
 from iap.envs.core import EnvConfig
 from iap.evolution import STRATEGIES
 from iap.policies import CONTROLLERS, ENCODERS, PolicyConfig
+from iap.training.auto_config import config_of, default_policy
 from iap.training.config import TrainConfig
-from iap.training.presets import HIERARCHIES, PRESETS, config_for_env, preset, with_parts
+from iap.training.parts import HIERARCHIES
+from iap.training.presets import PRESETS
 
 HELP = ("-h", "--help")
 NO_WARM_START = "none"
-UNRECORDED = {"out", *(field.name for field in fields(PoolOptions))}  # options that do not change the result
-DECIDED = {TrainConfig: {"env", "warm_start"}, PolicyConfig: {"image_shape", "sensors", "actions"}}  # never options
+PARTS = ("encoder", "controller", "strategy", "kernel", "hierarchy")
+UNRECORDED = {"out", "compare", *(field.name for field in fields(PoolOptions))}  # options that do not change the result
+DECIDED = {
+    TrainConfig: {"env", "warm_start"},
+    PolicyConfig: {"image_shape", "sensors", "actions", "image_format"},
+}  # never options
 
 
 def _choice(text: str, names: Iterable[str]) -> Any:
@@ -37,7 +45,8 @@ class Choices:
     """What is trained. These options decide which other options there are, and their defaults."""
 
     env: Annotated[str | None, tyro.conf.arg(metavar="ID", help_behavior_hint="")] = None
-    """Id of a Gymnasium environment, instead of a preset; "module:id" imports the module that registers it."""
+    """Id of a Gymnasium environment, instead of a preset or of its environment; "module:id" imports the module, also of
+    the current folder, that registers it."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """KEY=VALUE, an option of the environment; can be repeated."""
     encoder: Annotated[str | None, _choice("Encoder with default options", ENCODERS)] = None
@@ -50,28 +59,31 @@ class Choices:
 
     def config(self, name: str | None) -> TrainConfig:
         """The config of a preset, or of `env`, with the chosen parts."""
-        if name is not None and self.env is not None:
-            raise ValueError(f"give a preset ({name}) or --env ({self.env}), not both")
-        if self.env is not None:
-            config = config_for_env(EnvConfig.of(self.env))
-        elif name is not None:
-            config = preset(name)
-        else:
-            raise ValueError("give a preset's name, --env ID or --resume DIR (see iap train --help)")
-        options = dict(config.env.kwargs) | parse_env_options(self.env_option)
-        config = replace(config, env=EnvConfig.of(config.env.id, **options))
+        parts = {part: getattr(self, part) for part in PARTS}
+        try:
+            config = chosen_config(name, self.env, self.env_option, **parts)
+        except Exception:
+            if name is not None or self.env is None:
+                raise
+            config = self._unseen(parts)
         if self.warm_start is not None:
             config = replace(config, warm_start=None if self.warm_start == NO_WARM_START else self.warm_start)
-        return with_parts(config, self.encoder, self.controller, self.strategy, self.kernel, self.hierarchy)
+        return config
+
+    def _unseen(self, parts: dict[str, str | None]) -> TrainConfig:
+        """A config for an environment that cannot be made: the command says why when it runs."""
+        env = EnvConfig.of(str(self.env), **parse_env_options(self.env_option))
+        return config_of(env, default_policy((64, 64, 3), sensors=0, actions=1), **parts)
 
 
 @dataclass(frozen=True)
 class Train(Command):
-    """Train a policy: iap train PRESET, iap train --env ID, or iap train --resume DIR.
+    """Train a policy: iap train PRESET, iap train --env ID, iap train PRESET --env ID, or iap train --resume DIR.
 
     PRESET, --env, --env-option, --encoder, --kernel, --controller, --hierarchy, --strategy and --warm-start choose what
-    is trained. The other options and their defaults depend on that choice: iap train seek --hierarchy two --help lists
-    those of a hierarchy. An interrupted run is continued by --resume.
+    is trained. The other options and their defaults depend on that choice: iap train seek --help lists all options of
+    that preset, iap train seek --hierarchy two --help those of a hierarchy, iap train --env ID --help those of an
+    environment. An interrupted run is continued by --resume, and extended by --resume DIR --iterations N.
     Example: iap train seek --iterations 50 --out runs/seek
     """
 
@@ -84,27 +96,38 @@ class Train(Command):
     pool: Annotated[PoolOptions, tyro.conf.arg(name="")] = LOCAL_POOL
     out: Path | None = None
     """Folder of the run; by default runs/NAME-seedSEED."""
+    compare: int = COMPARED_EPISODES
+    """Episodes that compare the trained policy with zero action, random actions and a blind policy; 0 for none."""
     command: tyro.conf.Suppress[str | None] = None
+    example: ClassVar[str] = "seek"
+
+    @classmethod
+    def default_config(cls, choices: Choices, name: str | None) -> TrainConfig:
+        """The values of the options that are not given."""
+        return choices.config(name)
 
     @classmethod
     def parse(cls, name: str, arguments: Sequence[str]) -> Command:
         """A new run, or a resumed one."""
         program = f"iap {name}"
         if any(word.partition("=")[0] == "--resume" for word in arguments):
+            from iap.cli.commands.resume import Resume
+
             return Resume.parse(name, arguments)
         words = [word for word in arguments if word not in HELP]
         wants_help = len(words) < len(arguments)
         first = words.pop(0) if words and not words[0].startswith("-") else None
         choices, _ = tyro.cli(Choices, args=words, prog=program, return_unknown_args=True)
-        if wants_help and first is None and choices.env is None:
-            first = "seek"  # iap train --help shows the options of this preset
+        is_short = wants_help and first is None and choices.env is None
+        if is_short:
+            first = cls.example  # iap train --help shows the most important options, with the values of this preset
         return tyro.cli(
             cls,
-            default=cls(first, choices, choices.config(first), command=recorded_command(name, arguments)),
+            default=cls(first, choices, cls.default_config(choices, first), command=recorded_command(name, arguments)),
             args=arguments,
             prog=program,
             config=(tyro.conf.AvoidSubcommands, tyro.conf.SuppressFixed),
-            registry=OPTIONS,
+            registry=SHORT_OPTIONS if is_short else OPTIONS,
         )
 
     @property
@@ -121,29 +144,9 @@ class Train(Command):
 
         config = fit_to_env(self.config)
         check_start(config)
+        require_count("compare", self.compare, least=0)
         RunDirectory(self.folder).require_unused()
-        with self.pool.open(config.job) as pool:
-            _train(console, RunDirectory.create(self.folder, config, self.command), config, pool)
-
-
-@dataclass(frozen=True)
-class Resume(Command):
-    """Continue a run from its last checkpoint, with the options that it was started with.
-
-    Example: iap train --resume runs/seek-seed0
-    """
-
-    resume: Path
-    """Folder of the run."""
-    pool: Annotated[PoolOptions, tyro.conf.arg(name="")] = LOCAL_POOL
-
-    def run(self, console: Console) -> None:
-        """Train the iterations that are left."""
-        from iap.training.run_directory import RunDirectory
-
-        run, config = RunDirectory.open(self.resume)
-        with self.pool.open(config.job) as pool:
-            _train(console, run, config, pool)
+        train_in(console, RunDirectory(self.folder), config, self.pool, self.compare, self.command)
 
 
 def recorded_command(name: str, arguments: Sequence[str]) -> str:
@@ -159,22 +162,24 @@ def recorded_command(name: str, arguments: Sequence[str]) -> str:
     return shlex.join(["iap", name, *kept])
 
 
-OPTIONS = ConstructorRegistry()
-
-
 class OptionError(RuntimeError):
     """An invalid value of an option; not a ValueError, for which tyro prints a message of several lines."""
 
 
-@OPTIONS.struct_rule
-def _config_options(info: StructTypeInfo) -> StructConstructorSpec | None:
-    """The fields of a config that are options: those that neither the choices nor the environment decide."""
-    if info.type.__module__.startswith("iap.cli.") or not is_dataclass(info.default):
+def _config_options(is_short: bool, info: StructTypeInfo) -> StructConstructorSpec | None:
+    """The fields of a config that are options: those that neither the choices nor the environment decide.
+
+    The short help leaves out the configs within the config.
+    """
+    kind: Any = type(info.default)  # the declared type may be a union
+    if kind.__module__.startswith("iap.cli.") or not is_dataclass(info.default):
         return None
-    types = get_type_hints(info.type)
-    described = docstring_parser.parse(info.type.__doc__ or "").params
+    types = get_type_hints(kind)
+    described = docstring_parser.parse(kind.__doc__ or "").params
     helps = {attribute.arg_name: " ".join((attribute.description or "").split()) for attribute in described}
-    names = [field.name for field in fields(info.type) if field.name not in DECIDED.get(info.type, ())]
+    names = [field.name for field in fields(info.default) if field.name not in DECIDED.get(kind, ())]
+    if is_short:
+        names = [name for name in names if not is_dataclass(getattr(info.default, name))]
     options = tuple(StructFieldSpec(name, types[name], getattr(info.default, name), helps.get(name)) for name in names)
     return StructConstructorSpec(partial(_replace, info.default), options)
 
@@ -186,21 +191,10 @@ def _replace(config: Any, **values: Any) -> Any:
         raise OptionError(str(error)) from error
 
 
-def _train(console: Console, run: Any, config: TrainConfig, pool: Any) -> None:
-    """Train to the end, then plot the learning curve."""
-    from iap.cli.progress import training_report
-    from iap.training.loop import train
-    from iap.viz.curves import plot_curves
+def _registry(is_short: bool) -> ConstructorRegistry:
+    registry = ConstructorRegistry()
+    registry.struct_rule(partial(_config_options, is_short))
+    return registry
 
-    try:
-        with training_report(console, config, run) as report:
-            train(config, pool, run, report.row, report.start, run.command)
-    except KeyboardInterrupt:
-        console.print(f"stopped; continue with: iap train --resume {run.path}", soft_wrap=True)
-        return
-    curve = run.path / "curve.png"
-    with run.explained():
-        plot_curves({run.path.name: [run.read_metrics()]}, curve)
-    env = f" --env {config.env.id}" if ":" in config.env.id else ""
-    console.print(f"policy   {run.policy_file('best')}\ncurve    {curve}", soft_wrap=True)
-    console.print(f"watch it: iap watch {run.path}{env}", soft_wrap=True)
+
+OPTIONS, SHORT_OPTIONS = _registry(False), _registry(True)

@@ -83,11 +83,14 @@ def upgrade_policy_file(file: Path) -> Versions:
 def upgrade_config_file(file: Path) -> Versions:
     """Rewrite the config of a run, if it is of an older version."""
     from iap._files import write_whole
-    from iap.training.config import config_from_json, config_to_json
+    from iap.training.config import TrainConfig, config_from_json, config_to_json
+    from iap.training.sac.config import SAC
     from iap.training.upgrades import VERSION
 
+    kinds: Any = TrainConfig | SAC
+
     data: Any = json.loads(file.read_text(encoding="utf-8"))
-    config = config_from_json(data)
+    config = config_from_json(data, kinds)
     version = data.get("version", 1)
     if version < VERSION:
         write_whole(file, json.dumps(config_to_json(config), indent=1).encode())

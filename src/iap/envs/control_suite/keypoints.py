@@ -3,6 +3,7 @@
 | name | coordinates |
 |---|---|
 | "A" | row and column of part A in the image, whose edges are at ±1 |
+| "A+", "A-" | those of one end of a capsule A instead of its centre; also in all forms below |
 | "A from B" | the same relative to part B |
 | "row of A", "column of A from B" | one of the two |
 | "x of A", "y of A", "z of A from B" | one world coordinate, in metres |
@@ -27,7 +28,7 @@ class Keypoint(NamedTuple):
     """The position of a body part.
 
     Attributes:
-        part: the geom whose centre it is.
+        part: the geom whose centre it is, or the end of a capsule: the geom's name and a sign.
         origin: the geom that it is relative to, if any.
         axes: its coordinates, some of `AXES`.
     """
@@ -62,9 +63,12 @@ class KeypointReader:
     def __init__(self, model: Any, camera: int, size: tuple[int, int], keypoints: Sequence[Keypoint]) -> None:
         self._model, self._camera, self._size = model, camera, size
         geoms, parts = _named_geoms(model), parts_of(keypoints)
-        if missing := [part for part in parts if part not in geoms]:
+        if missing := [part for part in parts if part.rstrip("+-") not in geoms]:
             raise ValueError(f"keypoints must be of the parts {', '.join(geoms)}, not of {missing[0]!r}")
-        self._geoms = [geoms[part] for part in parts]
+        self._geoms = [geoms[part.rstrip("+-")] for part in parts]
+        halves = [model.geom_size[geom, 1] for geom in self._geoms]  # of capsules, along their third axis
+        signs = [part.endswith("+") * 1.0 - part.endswith("-") for part in parts]
+        self._reach = np.array(signs) * np.array(halves)
         zero = len(AXES) * len(parts)  # the index of a zero behind all coordinates
 
         def index(part: str | None, axis: str) -> int:
@@ -79,7 +83,7 @@ class KeypointReader:
 
     def __call__(self, data: Any) -> Float[np.ndarray, " n"]:
         """The coordinates of all keypoints now."""
-        points = data.geom_xpos[self._geoms]
+        points = data.geom_xpos[self._geoms] + self._reach[:, None] * data.geom_xmat[self._geoms][:, 2::3]
         projected = project(self._model, data, self._camera, self._size, points)
         numbers = np.append(np.concatenate([points, projected], axis=1), 0.0)
         return numbers[self._ends] - numbers[self._starts]

@@ -1,7 +1,7 @@
 """`iap/DOMAIN-TASK-v0`: the tasks of dm_control's suite from images, with optional distractions."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import gymnasium
@@ -120,13 +120,15 @@ class SuiteTask(gymnasium.Env):
         self._view = self._open_view(self._size)
         self._picture: View | None = None
         substeps = round(self._env.control_timestep() / self._physics.timestep())
+        self._readers: dict[Any, KeypointReader] = {}
         self._keypoints = NoisyKeypoints(self._reader(parse_keypoints(keypoints)), keypoint_noise)
         self._simulate = physics_step(self._model, self._data, substeps)
         self._reward = reward_function(task, self._task, self._physics)
         self._parts = np.flatnonzero(self._model.geom_type != PLANE)
         self._renders = True
         image = spaces.Box(0, 255, (*self._size, CHANNELS[frame]), np.uint8)
-        self.observation_space = observation_space(image, self._proprioceptive().size + len(self._keypoints))
+        proprioceptive = self._sensors_of(proprioception, self._reader(())).size
+        self.observation_space = observation_space(image, proprioceptive + len(self._keypoints))
         self.action_space = action_space(self._model)
         self.metadata = SuiteTask.metadata | {"render_fps": round(1 / (self._env.control_timestep() * self._repeat))}
 
@@ -193,9 +195,19 @@ class SuiteTask(gymnasium.Env):
         """The coordinates of keypoints, see `control_suite.keypoints`."""
         return self._reader(parse_keypoints(names))(self._data)
 
+    def sensors_with(self, options: Mapping[str, Any]) -> Float[np.ndarray, " n"]:
+        """The sensors now if `proprioception` and `keypoints` were as in `options`; other options do not matter.
+
+        Keypoints are those of this environment's camera, without noise: `keypoint_noise` must be 0.
+        """
+        if options.get("keypoint_noise", 0) != 0:
+            raise ValueError(f"keypoint_noise must be 0 for the current sensors, not {options['keypoint_noise']!r}")
+        reader = self._reader(parse_keypoints(options.get("keypoints", ())))
+        return self._sensors_of(options.get("proprioception", False), reader)
+
     def keypoints_visible(self, names: Sequence[str]) -> bool:
         """Whether the centres of all parts that the names refer to are inside the image."""
-        parts = [Keypoint(part) for part in parts_of(parse_keypoints(names))]
+        parts = tuple(Keypoint(part) for part in parts_of(parse_keypoints(names)))
         return bool((np.abs(self._reader(parts)(self._data)) <= 1).all())
 
     def randomize_state(self, rng: np.random.Generator) -> Observation:
@@ -212,8 +224,10 @@ class SuiteTask(gymnasium.Env):
         view = View(self._model, size, self._camera, fast=fast, background=self._distractions.background)
         return self._resources.enter_context(contextlib.closing(view))
 
-    def _reader(self, keypoints: Sequence[Keypoint]) -> KeypointReader:
-        return KeypointReader(self._model, self._camera, self._size, keypoints)
+    def _reader(self, keypoints: tuple[Keypoint, ...]) -> KeypointReader:
+        if keypoints not in self._readers:
+            self._readers[keypoints] = KeypointReader(self._model, self._camera, self._size, keypoints)
+        return self._readers[keypoints]
 
     def _observe(self) -> Observation:
         if self._renders:
@@ -223,19 +237,15 @@ class SuiteTask(gymnasium.Env):
         return {"image": self._image, "sensors": self._sensors()}
 
     def _sensors(self) -> Float[np.ndarray, " n"]:
-        if not self._proprioception and not len(self._keypoints):
-            return np.zeros(0, np.float32)
-        return np.concatenate([self._proprioceptive(), self._located()], dtype=np.float32)
+        return self._sensors_of(self._proprioception, self._keypoints)
 
-    def _proprioceptive(self) -> Float[np.ndarray, " n"]:
-        observed = self._task.get_observation(self._physics).values() if self._proprioception else []
-        return np.concatenate([np.zeros(0), *map(np.ravel, observed)])
-
-    def _located(self) -> Float[np.ndarray, " n"]:
-        if not len(self._keypoints):
-            return np.zeros(0)
-        self._distractions.apply(self._data)
-        return self._keypoints(self._data)
+    def _sensors_of(self, proprioception: bool, keypoints: KeypointReader | NoisyKeypoints) -> Float[np.ndarray, " n"]:
+        observed = self._task.get_observation(self._physics).values() if proprioception else []
+        parts = [np.ravel(part) for part in observed]
+        if len(keypoints):
+            self._distractions.apply(self._data)
+            parts.append(keypoints(self._data))
+        return np.concatenate(parts, dtype=np.float32) if parts else np.zeros(0, np.float32)
 
     def _advance(self, action: Float[np.ndarray, " k"]) -> float:
         """One step of the task, as in dm_control but without its observations and checks."""

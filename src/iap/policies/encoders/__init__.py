@@ -8,12 +8,15 @@ from iap.policies.encoders.cnn import CNN
 from iap.policies.encoders.multi_head_rank import MultiHeadRank
 from iap.policies.encoders.pooled_moments import PooledMoments
 from iap.policies.encoders.rank import Rank
+from iap.policies.encoders.residual_rank import ResidualRank
 from iap.policies.encoders.selected_patches import SelectedPatches
+from iap.policies.encoders.separable_filters import SeparableFilters
 from iap.policies.encoders.trans import Trans
 
 ENCODERS: Registry[type[Encoder]] = Registry("encoder", group="iap.encoders")
 ENCODERS.register("rank", Rank)
 ENCODERS.register("multi-head-rank", MultiHeadRank)
+ENCODERS.register("residual-rank", ResidualRank)
 ENCODERS.register("trans", Trans)
 ENCODERS.register("attention-agent", AttentionAgent)
 ENCODERS.register("cnn", CNN)
@@ -30,7 +33,9 @@ __all__ = [
     "MultiHeadRank",
     "PooledMoments",
     "Rank",
+    "ResidualRank",
     "SelectedPatches",
+    "SeparableFilters",
     "Trans",
     "Window",
     "encode",

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class AttentionAgent(Encoder):
         linear: whether linear, row-normalised attention replaces the exact one.
         kernel: of the linear attention.
     """
+
+    image_centre: ClassVar[float] = 0.0
 
     patch: int = 7
     stride: int = 4

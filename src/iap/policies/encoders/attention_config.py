@@ -1,13 +1,14 @@
 """Shared by the attention encoders: checks of their configs, patches with positions, and the centres of patches."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from iap._compile import compiled
-from iap._validation import require_count, require_type
+from iap._validation import require_count, require_number, require_type
 from iap.attention.arrays import Array
 from iap.attention.features import ReLU, Softmax
 from iap.attention.kernels.folding import Layer, floats32, position_shares
@@ -15,6 +16,10 @@ from iap.attention.kernels.projection import project_image, unrolled_steps
 from iap.attention.patches import as_pixels, centres_of, extract, grid_of
 from iap.attention.positions import Positions, place
 from iap.policies.encoders.base import Shape, Window
+
+if TYPE_CHECKING:
+    from iap.policies.encoders.rank import Rank
+    from iap.policies.encoders.trans import Trans
 
 # Far above any practical value: a config from a file cannot allocate all memory.
 MOST_DIMENSIONS = 1 << 10
@@ -41,6 +46,40 @@ def tokens_of(images: Array, patch: int, stride: int, positions: Positions, cent
     """X′: the patches of a batch of images, (n, L, c), with their positions."""
     grid = grid_of(int(images.shape[1]), int(images.shape[2]), patch, stride)
     return place(extract(as_pixels(images, centre), patch, stride), grid, positions)
+
+
+def check_pixel_scale(offset: object, scale: object) -> None:
+    """Raise an error unless both are finite, and the scale is positive."""
+    require_number("pixel_offset", offset, -1e6, 1e6)
+    require_number("pixel_scale", scale, 1e-6, 1e6)
+
+
+def scaled_tokens(encoder: "Rank | Trans", images: Array) -> Array:
+    """X′ of an encoder: scaled patches of a batch of images, (n, L, c), with their positions."""
+    pixels = as_pixels(images)
+    if encoder.pixel_offset != 0 or encoder.pixel_scale != 1:
+        pixels = (pixels - encoder.pixel_offset) * encoder.pixel_scale
+    return tokens_of(pixels, encoder.patch, encoder.stride, encoder.positions)
+
+
+def with_scaled_pixels(
+    params: Mapping[str, np.ndarray], names: Sequence[str], encoder: "Rank | Trans", channels: int
+) -> tuple[Mapping[str, np.ndarray], Positions]:
+    """Parameters and positions that give on pixels what the encoder's give on scaled pixels.
+
+    W·((x − o)·s + p) = (s·W)·(x + p/s) − s·o·W·1; a concatenated position code has columns of its own in W.
+    """
+    offset, scale, positions = encoder.pixel_offset, encoder.pixel_scale, encoder.positions
+    if offset == 0 and scale == 1:
+        return params, positions
+    pixels = encoder.patch**2 * channels
+    folded = dict(params)
+    for name in names:
+        weight = np.array(params[f"{name}.weight"], np.float64)
+        weight[:, :pixels] *= scale
+        bias = params.get(f"{name}.bias", np.zeros(len(weight))) - offset * weight[:, :pixels].sum(axis=1)
+        folded |= {f"{name}.weight": weight.astype(np.float32), f"{name}.bias": bias.astype(np.float32)}
+    return folded, replace(positions, scale=positions.scale / scale) if positions.mode == "add" else positions
 
 
 def project_tokens(params: Mapping[str, Array], names: Sequence[str], tokens: Array) -> list[Array]:

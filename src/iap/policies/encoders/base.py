@@ -13,6 +13,7 @@ from iap.attention.patches import Grid
 from iap.policies.params import ParamSpec
 
 Shape = tuple[int, int, int]  # height, width, channels
+Statistics = dict[str, tuple[Array, Array]]  # mean and variance of each channel, by layer
 NO_SCORES = np.empty(0, np.float32)
 NO_SELECTION = np.empty(0, np.int64)
 NO_KEYS = np.empty((0, 0, 0), np.float32)
@@ -52,11 +53,14 @@ class Encoding(NamedTuple):
         features: (n, feature_size).
         scores: (n, L), the scores of the patches, up to one positive factor for each image; None without attention.
         selected: (n, l), the indices of the selected patches, best first; None if none are selected.
+        log_maps: (n, heads, L), the logarithm of each head's softmax over the patches, for supervision with keypoints:
+            −log_maps of a keypoint's patch is the cross-entropy. None for encoders that do not support it.
     """
 
     features: Array
     scores: Array | None = None
     selected: Array | None = None
+    log_maps: Array | None = None
 
 
 class Context(NamedTuple):
@@ -91,6 +95,7 @@ class Encoder:
     """
 
     uses_image: ClassVar[bool] = True
+    image_centre: ClassVar[float] = 0.5  # subtracted from pixels between 0 and 1
 
     @property
     def samples(self) -> bool:
@@ -121,6 +126,40 @@ class Encoder:
             uniforms: (n, L) random numbers from (0, 1), for encoders that sample patches.
         """
         raise NotImplementedError
+
+    def forward_soft(self, params: Mapping[str, Array], images: Array, softness: float) -> Encoding:
+        """As `forward`, with a selection that is smooth in the parameters: distillation trains with it.
+
+        Only encoders whose features jump when a patch enters or leaves the selection override it.
+
+        Args:
+            params: the arrays of `param_specs`, by name.
+            images: the images, after preprocessing.
+            softness: the width of the transition, in units of the encoder's own; at 0 the selection is that of
+                `forward`.
+        """
+        return self.forward(params, images)
+
+    def forward_normalised(
+        self, params: Mapping[str, Array], images: Array, statistics: Statistics | None = None
+    ) -> tuple[Encoding, Statistics]:
+        """As `forward`, with batch norm where the encoder has it: distillation trains with it.
+
+        `fold` gives parameters with which `forward` returns the same. Encoders without batch norm do not override it.
+
+        Args:
+            params: the arrays of `param_specs`, by name.
+            images: the images, after preprocessing.
+            statistics: mean and variance of each normalised layer; those of the batch if None.
+
+        Returns:
+            The encoding, and the statistics that were used.
+        """
+        return self.forward(params, images), {}
+
+    def fold(self, params: Mapping[str, Array], statistics: Statistics) -> dict[str, Array]:
+        """Parameters with which `forward` returns what `forward_normalised` returns with these statistics."""
+        return dict(params)
 
     def forward_frame(
         self, params: Mapping[str, np.ndarray], image: np.ndarray, context: Context

@@ -15,6 +15,7 @@ from iap.attention.kernels.projection import project_queries_and_keys
 from iap.attention.kernels.ranker import compile_ranker
 from iap.attention.kernels.relu import pool_relu, score_relu
 from iap.attention.kernels.selection import select_top
+from iap.attention.kernels.top_k import sort_best_first
 from iap.attention.moments import MOMENTS, weighted_moments
 from iap.attention.patches import as_pixels, grid_of
 from iap.attention.positions import Positions
@@ -174,8 +175,8 @@ def encode_multi_head_rank(encoder, image, context):
         weights = shares_above_least(own, selected) ** 2
         put_moments(weights, encoder.centres, selected, float(encoder.top_k), features[head * MOMENTS :])
     indices = np.flatnonzero(is_selected)
-    order = np.argsort(-best[indices], kind="mergesort")
-    return features, best, indices[order], context.keys
+    sort_best_first(best, indices)
+    return features, best, indices, context.keys
 
 
 @compiled

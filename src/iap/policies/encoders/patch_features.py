@@ -1,4 +1,4 @@
-"""Selected patches → features: what `SelectedPatches` and `PooledMoments` have in common."""
+"""Selected patches → features: the base of `SelectedPatches`, `PooledMoments` and `SeparableFilters`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ def patch_features(features, image, scores, selected) -> Any:
 
 @dataclass(frozen=True)
 class PatchFeatures:
-    """The base of `SelectedPatches` and `PooledMoments`."""
+    """The base of what selected patches can become."""
 
     def size(self, window: Window, channels: int, top_k: int) -> int:
         """The number of features."""
         raise NotImplementedError
 
-    def param_specs(self, pixels: int, channels: int) -> list[ParamSpec]:
-        """The arrays of parameters, for patches with this number of pixel values and of channels."""
+    def param_specs(self, window: Window, channels: int) -> list[ParamSpec]:
+        """The arrays of parameters, for these patches and this number of channels."""
         raise NotImplementedError
 
     def forward(
@@ -36,6 +36,10 @@ class PatchFeatures:
     ) -> Array:
         """The features of a batch, (n, size)."""
         raise NotImplementedError
+
+    def forward_gated(self, params: Mapping[str, Array], images: Array, gates: Array, window: Window) -> Array | None:
+        """The features if each patch (n, L) is selected to a share between 0 and 1; None if that is not defined."""
+        return None
 
     def compile(self, params: Mapping[str, np.ndarray], window: Window, image_shape: Shape, dtype: np.dtype) -> Any:
         """A NamedTuple for which `patch_features` is implemented."""

@@ -45,7 +45,7 @@ class PooledMoments(PatchFeatures):
         """Six features for each head."""
         return self.heads * MOMENTS
 
-    def param_specs(self, pixels: int, channels: int) -> list[ParamSpec]:
+    def param_specs(self, window: Window, channels: int) -> list[ParamSpec]:
         """The heads' weights and biases."""
         return affine("heads", channels + CENTRE * self.position_weighted, self.heads)
 

@@ -8,23 +8,33 @@ import numpy as np
 
 from iap._compile import compiled, dispatched, implements
 from iap._validation import require_count, require_flags, require_name, require_type
-from iap.attention.arrays import Array
+from iap.attention.arrays import Array, namespace
 from iap.attention.features import Kernel, ReLU, featurise
 from iap.attention.kernels.ranker import compile_ranker, image_keys, score_image, score_image_with_keys
 from iap.attention.kernels.selection import FEW, select_sample, select_top
 from iap.attention.kernels.top_k import best_first
 from iap.attention.patches import grid_of
 from iap.attention.positions import Positions
+from iap.attention.primitives import stop_gradient, top_k_values
 from iap.attention.ranking import rank_scores
 from iap.attention.selection import check_samplable, sample, top
-from iap.policies.encoders.attention_config import check_attention, layer_of, project_tokens, tokens_of
+from iap.policies.encoders.attention_config import (
+    check_attention,
+    check_pixel_scale,
+    layer_of,
+    project_tokens,
+    scaled_tokens,
+    with_scaled_pixels,
+)
 from iap.policies.encoders.base import Context, Encoder, Encoding, Shape, Window, encode
 from iap.policies.encoders.patch_features import PatchFeatures, patch_features
 from iap.policies.encoders.pooled_moments import PooledMoments
 from iap.policies.encoders.selected_patches import SelectedPatches
+from iap.policies.encoders.separable_filters import SeparableFilters
 from iap.policies.params import ParamSpec, affine
 
 Select = Literal["top", "sample"]
+SMALLEST_SCORE = 1e-12  # relative to the largest score of an image, so that logs are finite
 
 
 @dataclass(frozen=True)
@@ -38,13 +48,15 @@ class Rank(Encoder):
         top_k: l, the number of patches that are selected.
         kernel: the attention kernel.
         positions: the position encoding of the patches.
-        features: what the selected patches become: `SelectedPatches` (pixels, centres or a projection of each) or
-            `PooledMoments` (the moments of a few pooling heads).
+        features: what the selected patches become: `SelectedPatches` (pixels, centres or a projection of each),
+            `PooledMoments` (the moments of a few pooling heads) or `SeparableFilters` (filters over the masked image).
         select: the "top" scores, or a "sample" in proportion to them.
         keys_every: keys are recomputed every `keys_every` encoded frames, queries at every frame.
         learn_pooling: whether P, the weight of each query, is learnt; else all ones.
         normalise_rows: whether each query's attention sums to one.
         bias: whether queries and keys have biases.
+        pixel_offset: queries and keys receive (pixel − pixel_offset)·pixel_scale; the features receive pixels.
+        pixel_scale: for images whose pixels are not in ±0.5, such as depths in metres.
     """
 
     patch: int = 4
@@ -53,15 +65,18 @@ class Rank(Encoder):
     top_k: int = 10
     kernel: Kernel = ReLU()
     positions: Positions = Positions()
-    features: SelectedPatches | PooledMoments = SelectedPatches()  # noqa: RUF009
+    features: SelectedPatches | PooledMoments | SeparableFilters = SelectedPatches()  # noqa: RUF009
     select: Select = "top"
     keys_every: int = 1
     learn_pooling: bool = False
     normalise_rows: bool = False
     bias: bool = False
+    pixel_offset: float = 0.0
+    pixel_scale: float = 1.0
 
     def __post_init__(self) -> None:
         check_attention(self.patch, self.stride, self.d, self.kernel)
+        check_pixel_scale(self.pixel_offset, self.pixel_scale)
         require_type("positions", self.positions, Positions)
         require_count("top_k", self.top_k)
         require_count("keys_every", self.keys_every)
@@ -74,6 +89,7 @@ class Rank(Encoder):
     def check(self, image_shape: Shape) -> None:
         """Raise an error if there are fewer patches than are to be selected."""
         patches = self.window(image_shape).grid.patches
+        self.features.param_specs(self.window(image_shape), image_shape[2])
         require_count("top_k", self.top_k, most=patches, why=f" (the patches of an image of {image_shape})")
 
     def window(self, image_shape: Shape) -> Window:
@@ -93,20 +109,34 @@ class Rank(Encoder):
             *affine("query", width, self.d, bias=self.bias),
             *affine("key", width, self.d, bias=self.bias),
             *pooling,
-            *self.features.param_specs(pixels, image_shape[2]),
+            *self.features.param_specs(self.window(image_shape), image_shape[2]),
         ]
 
     def forward(self, params: Mapping[str, Array], images: Array, uniforms: Array | None = None) -> Encoding:
         """Scores of all patches; the selected ones as features, with gradients through soft top-l shares."""
-        tokens = tokens_of(images, self.patch, self.stride, self.positions)
+        tokens = scaled_tokens(self, images)
         queries, keys = project_tokens(params, ("query", "key"), tokens)
         return self._forward_with_keys(params, images, queries, keys, uniforms)
+
+    def forward_soft(self, params: Mapping[str, Array], images: Array, softness: float) -> Encoding:
+        """As `forward`; a patch is selected to the share σ((log r − log r_l)/softness), r_l the l-th largest score."""
+        encoding = self.forward(params, images)
+        if softness == 0:
+            return encoding
+        xp, scores = namespace(images=images), encoding.scores
+        assert scores is not None
+        logs = xp.log(xp.maximum(scores, xp.full_like(scores, SMALLEST_SCORE)))
+        threshold = stop_gradient(top_k_values(logs, self.top_k)[..., -1:])
+        gates = 0.5 * (1 + xp.tanh(0.5 * (logs - threshold) / softness))
+        shape = (int(images.shape[1]), int(images.shape[2]), int(images.shape[3]))
+        features = self.features.forward_gated(params, images, gates, self.window(shape))
+        return encoding if features is None else encoding._replace(features=features)
 
     def forward_frame(
         self, params: Mapping[str, np.ndarray], image: np.ndarray, context: Context
     ) -> tuple[Encoding, np.ndarray]:
         """One frame, whose queries score the stored keys (1, L, d) if these are not due to be recomputed."""
-        tokens = tokens_of(image[None], self.patch, self.stride, self.positions)
+        tokens = scaled_tokens(self, image[None])
         queries, keys = project_tokens(params, ("query", "key"), tokens)
         if context.keys.size > 0 and context.frame % self.keys_every > 0:
             keys = context.keys
@@ -132,6 +162,7 @@ class Rank(Encoder):
 
     def compile(self, params: Mapping[str, np.ndarray], image_shape: Shape, dtype: np.dtype) -> "RankArrays":
         """The ranker and the features' arrays."""
+        params, positions = with_scaled_pixels(params, ("query", "key"), self, image_shape[2])
         ranker = compile_ranker(
             self.kernel,
             layer_of(params, "query"),
@@ -139,7 +170,7 @@ class Rank(Encoder):
             image_shape,
             patch=self.patch,
             stride=self.stride,
-            positions=self.positions,
+            positions=positions,
             pooling=1 + params["pooling"] if self.learn_pooling else None,
             normalise_rows=self.normalise_rows,
         )

@@ -57,8 +57,9 @@ class SelectedPatches(PatchFeatures):
         """All values of the selected patches, or of all patches."""
         return (window.grid.patches if self.masked else top_k) * self.value_size(window, channels)
 
-    def param_specs(self, pixels: int, channels: int) -> list[ParamSpec]:
+    def param_specs(self, window: Window, channels: int) -> list[ParamSpec]:
         """The projection, if it is used."""
+        pixels = window.patch**2 * channels
         return affine("projection", pixels, self.projection_size, bias=False) if "projection" in self.values else []
 
     def forward(

@@ -19,10 +19,12 @@ from iap.attention.ranking import rank_scores, with_unit_rows
 from iap.policies.encoders.attention_config import (
     ProjectionArrays,
     check_attention,
+    check_pixel_scale,
     compile_projection,
     project_patches,
     project_tokens,
-    tokens_of,
+    scaled_tokens,
+    with_scaled_pixels,
 )
 from iap.policies.encoders.base import Encoder, Encoding, Shape, Window, encode
 from iap.policies.params import ParamSpec, affine
@@ -43,6 +45,9 @@ class Trans(Encoder):
         residual: whether the values themselves are added to the mixed values.
         layer_norm: whether each row is brought to mean 0 and variance 1; the controller has the gains.
         normalise_rows: whether each query's attention sums to one, so that the residual is of the same size.
+        bias: whether queries, keys and values have biases.
+        pixel_offset: queries, keys and values receive (pixel − pixel_offset)·pixel_scale.
+        pixel_scale: for images whose pixels are not in ±0.5, such as depths in metres.
     """
 
     patch: int = 4
@@ -55,13 +60,17 @@ class Trans(Encoder):
     residual: bool = True
     layer_norm: bool = True
     normalise_rows: bool = True
+    bias: bool = False
+    pixel_offset: float = 0.0
+    pixel_scale: float = 1.0
 
     def __post_init__(self) -> None:
         check_attention(self.patch, self.stride, self.d, self.kernel)
+        check_pixel_scale(self.pixel_offset, self.pixel_scale)
         require_type("positions", self.positions, Positions)
         require_count("rows", self.rows)
         require_count("value_size", self.value_size)
-        require_flags(self, "residual", "layer_norm", "normalise_rows")
+        require_flags(self, "residual", "layer_norm", "normalise_rows", "bias")
 
     def check(self, image_shape: Shape) -> None:
         """Raise an error if patches are larger than the image."""
@@ -80,16 +89,16 @@ class Trans(Encoder):
         width = self.positions.width(self.patch**2 * image_shape[2])
         patches = self.window(image_shape).grid.patches
         return [
-            *affine("query", width, self.d, bias=False),
-            *affine("key", width, self.d, bias=False),
-            *affine("value", width, self.value_size, bias=False),
+            *affine("query", width, self.d, bias=self.bias),
+            *affine("key", width, self.d, bias=self.bias),
+            *affine("value", width, self.value_size, bias=self.bias),
             ParamSpec("pooling", (self.rows, patches), 1 / math.sqrt(patches)),
         ]
 
     def forward(self, params: Mapping[str, Array], images: Array, uniforms: Array | None = None) -> Encoding:
         """P·(A·V + V); the scores are the attention that each patch receives, with P's signs ignored."""
         xp = namespace(images=images)
-        tokens = tokens_of(images, self.patch, self.stride, self.positions)
+        tokens = scaled_tokens(self, images)
         queries, keys, values = project_tokens(params, ("query", "key", "value"), tokens)
         query_features, key_features = featurise(self.kernel, queries, keys)
         if self.normalise_rows:
@@ -102,9 +111,9 @@ class Trans(Encoder):
 
     def compile(self, params: Mapping[str, np.ndarray], image_shape: Shape, dtype: np.dtype) -> "TransArrays":
         """The projections to queries, keys and values, the kernel's features, and P."""
-        projection = compile_projection(
-            params, ("query", "key", "value"), image_shape, self.patch, self.stride, self.positions, dtype
-        )
+        names = ("query", "key", "value")
+        folded, positions = with_scaled_pixels(params, names, self, image_shape[2])
+        projection = compile_projection(folded, names, image_shape, self.patch, self.stride, positions, dtype)
         pooling = np.array(params["pooling"], np.float32)
         return TransArrays(
             projection,

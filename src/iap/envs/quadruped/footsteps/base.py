@@ -34,7 +34,7 @@ class FootstepsBase(gymnasium.Env):
     """
 
     segment_names = FOOTING
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 20, "image_unit": "m"}  # noqa: RUF012
 
     def __init__(
         self,

@@ -10,13 +10,8 @@ from iap.envs.quadruped.footsteps.base import FootstepsBase
 from iap.envs.quadruped.footsteps.env import Footsteps
 from iap.envs.quadruped.footsteps.ground_cameras import EDGE_M
 from iap.envs.quadruped.footsteps.single_foot_env import SingleFootsteps
-from iap.envs.quadruped.footsteps.terrain import Terrain
+from iap.envs.quadruped.footsteps.teacher import GRID_M, LENGTHENING_COST, SIDEWAYS_COST
 from iap.locomotion.walker_kernels import heading_of
-
-GRID_M = 0.01  # spacing of the candidate footholds
-LENGTHENING_COST = 2.0  # relative to shortening a step
-SIDEWAYS_COST = 2.0  # relative to forward
-SLOPE_RANGE_M = 0.5  # ahead and behind, over which the slope of stairs is measured
 
 
 def blind_action(env: FootstepsBase) -> Float32[np.ndarray, " k"]:
@@ -35,7 +30,7 @@ def oracle_action(env: FootstepsBase) -> Float32[np.ndarray, " k"]:
         safe_offset(env, landing) if needed else np.zeros(3)
         for landing, needed in zip(landings, env.needs_target(), strict=True)
     ]
-    pitch = -math.atan(_slope(env.terrain, env.motion.position_m))
+    pitch = -math.atan(env.terrain.slope(env.motion.position_m))
     return env.to_action(replace(default, offsets_m=np.array(offsets), pitch_rad=pitch))
 
 
@@ -51,12 +46,3 @@ def safe_offset(env: FootstepsBase, landing_m: Float[np.ndarray, " 3"]) -> Float
     safe = (up >= ranges.up_m[0] - EDGE_M) & (up <= ranges.up_m[1] + EDGE_M)
     best = np.argmin(np.where(safe, cost, np.inf))
     return np.array((*offsets[best], up[best])) if safe[best] else np.zeros(3)
-
-
-def _slope(terrain: Terrain, position_m: Float[np.ndarray, " 3"]) -> float:
-    """The slope of a line fitted to the ground below, ahead and behind; 0 except on stairs."""
-    if terrain.kind != "stairs":
-        return 0.0
-    away = np.linspace(-SLOPE_RANGE_M, SLOPE_RANGE_M, 21)
-    heights = terrain.heights(np.stack([position_m[0] + away, np.full(21, position_m[1])], axis=-1))
-    return float(away @ np.maximum(heights, 0.0) / (away @ away))

@@ -133,7 +133,7 @@ def default_command(walker: Walker, motion: Motion, on_stairs: bool) -> Command:
     )
 
 
-def symmetry_of(indices: Sequence[int]) -> dict[str, list]:
+def symmetry_of(indices: Sequence[int], *, last_action: bool = True) -> dict[str, list]:
     """How the mirror image changes sensors, and the entries of an action at `indices`: see `protocols.Symmetry`."""
     legs = [1 + leg for leg in OPPOSITE_LEG]
     feet = [sign * (3 * leg + axis) for leg in OPPOSITE_LEG for sign, axis in ((1, 1), (-1, 2), (1, 3))]
@@ -142,8 +142,9 @@ def symmetry_of(indices: Sequence[int]) -> dict[str, list]:
     phases_states_needs = [*legs, *shifted(4, legs), *shifted(8, legs)]
     velocity_height_fitting = shifted(12, [1, -2, 3, 4, 5, -6])
     tilt = shifted(30, [-1, 2, -3, 4])
-    last_action = shifted(BODY_SENSORS, actions)
-    sensors = [*phases_states_needs, *velocity_height_fitting, *shifted(18, feet), *tilt, *last_action]
+    sensors = [*phases_states_needs, *velocity_height_fitting, *shifted(18, feet), *tilt]
+    if last_action:
+        sensors += shifted(BODY_SENSORS, actions)
     return {"sensors": sensors, "actions": actions}
 
 

@@ -4,10 +4,12 @@ import numpy as np
 from jaxtyping import Float, Float32, Int
 
 from iap._validation import require_number
+from iap.envs.protocols import Label
 from iap.envs.quadruped.footsteps.base import FootstepsBase, TerrainName
-from iap.envs.quadruped.footsteps.commands import BODY_SENSORS, action_indices, body_sensors, symmetry_of
+from iap.envs.quadruped.footsteps.commands import ACTIONS, BODY_SENSORS, action_indices, body_sensors, symmetry_of
 from iap.envs.quadruped.footsteps.fall_limits import Contacts
 from iap.envs.quadruped.footsteps.ground_cameras import DEPTH_SIZE, VIEWS
+from iap.envs.quadruped.footsteps.teacher import label_footholds
 from iap.envs.wrappers import Observation
 from iap.locomotion.walker import Command
 
@@ -26,7 +28,7 @@ class Footsteps(FootstepsBase):
     | key | shape | meaning |
     |---|---|---|
     | image | (48, 32, 1) float32 | depths in metres: front camera above belly camera, both looking down, forward up |
-    | sensors | (34 + actions,) float32 | state of body and feet, and the last action, see `footsteps.commands` |
+    | sensors | (34 + actions,) float32 | state of body and feet, then the last action, see `footsteps.commands` |
 
     ## Rewards
     The forward distance of the step in metres, at most `v_cap` m/s.
@@ -40,6 +42,7 @@ class Footsteps(FootstepsBase):
     |---|---|---|
     | terrain | by id | "step-stones", "stone-grid", "stairs" or "flat" |
     | footholds | None | axes of the footholds that an action chooses, such as "x" or "xz"; None is all 22 numbers |
+    | last_action | True | whether the sensors contain the last action |
     | noise | 0.0 | scale of the sensor noise; 1 is that of real sensors |
     | v_cap | 0.375 | largest rewarded speed, in m/s |
     | max_roll_rad | 0.25 | termination limit |
@@ -55,6 +58,7 @@ class Footsteps(FootstepsBase):
         self,
         terrain: TerrainName,
         footholds: str | None = None,
+        last_action: bool = True,
         noise: float = 0.0,
         v_cap: float = 0.375,
         max_roll_rad: float = 0.25,
@@ -66,13 +70,15 @@ class Footsteps(FootstepsBase):
         self._noise = require_number("noise", noise, 0, 100)
         self._indices = action_indices(footholds)
         super().__init__(terrain, v_cap, max_roll_rad, max_pitch_rad, min_height_m, terminate_on_contact, render_mode)
+        self._shows_last_action = last_action
         actions = len(self._indices)
-        self._set_spaces((len(VIEWS) * DEPTH_SIZE[0], DEPTH_SIZE[1], 1), BODY_SENSORS + actions, actions)
+        sensors = BODY_SENSORS + (actions if last_action else 0)
+        self._set_spaces((len(VIEWS) * DEPTH_SIZE[0], DEPTH_SIZE[1], 1), sensors, actions)
 
     @property
     def symmetry(self) -> dict[str, list]:
         """How the mirror image changes sensors and actions."""
-        return symmetry_of(self._indices)
+        return symmetry_of(self._indices, last_action=self._shows_last_action)
 
     def segmentation(self) -> Int[np.ndarray, "48 32"]:
         """The footing at each pixel, as an index of `segment_names`."""
@@ -86,6 +92,20 @@ class Footsteps(FootstepsBase):
         """1 for feet that lift off before the next action, so that this one sets their landings."""
         return self._robot.lifting_before_next().astype(float)
 
+    @property
+    def chooses_part_of_the_action(self) -> bool:
+        """Whether the option `footholds` leaves entries of the action to the default command."""
+        return len(self._indices) < ACTIONS
+
+    @property
+    def terrain_boxes(self) -> Float[np.ndarray, "n 8"]:
+        """The terrain for compiled functions, see `GroundCameras.boxes`."""
+        return self._cameras.boxes
+
+    def label(self) -> Label:
+        """The action of a teacher that knows the terrain, and all footholds that are as safe."""
+        return label_footholds(self)
+
     def _to_command(self, action: Float[np.ndarray, " k"]) -> Command:
         self._last_action = action
         return self.ranges.to_command(self.ranges.completed(action, self._indices, self.default_command()))
@@ -97,5 +117,6 @@ class Footsteps(FootstepsBase):
         if self._renders:
             self._image = self._cameras.depths(self.motion)
         noise = self._noise * self.np_random.standard_normal(16) if self._noise > 0 else None
-        sensors = body_sensors(self.walker, self.motion, self.needs_target(), self._last_action, noise)
+        last_action = self._last_action if self._shows_last_action else self._last_action[:0]
+        sensors = body_sensors(self.walker, self.motion, self.needs_target(), last_action, noise)
         return {"image": self._image, "sensors": sensors}

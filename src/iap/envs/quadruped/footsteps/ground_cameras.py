@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int
+from jaxtyping import Float, Float32, Int
 
 from iap._compile import compiled
 from iap.envs.quadruped.footsteps.single_foot import NextFoot
@@ -40,6 +40,11 @@ class GroundCameras:
     def set_terrain(self, boxes: Sequence[Box]) -> None:
         """Replace the terrain."""
         self._rays.set_terrain(boxes)
+
+    @property
+    def boxes(self) -> Float[np.ndarray, "n 8"]:
+        """The terrain for compiled functions: centre, half sizes, and cosine and sine of the yaw of each box."""
+        return self._rays.scene[0]
 
     def depths(self, motion: Motion) -> Float32[np.ndarray, "48 32 1"]:
         """Depths in metres: the image of the front camera above that of the belly camera, forward up."""

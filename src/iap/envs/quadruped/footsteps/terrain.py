@@ -21,6 +21,7 @@ LENGTH_M = 5.0  # smallest length of a terrain, longer than a robot walks in an 
 
 STONE_WIDTH_M, STONE_LENGTH_M, STONE_GAP_M = 0.5, (0.5, 0.8), (0.1, 0.2)
 GRID_STONE_M, GRID_GAP_M, GRID_YAW_RAD, GRID_COLUMNS = 0.15, (0.13, 0.17), 0.1, 6
+SLOPE_RANGE_M = 0.5  # ahead and behind, over which the slope of stairs is measured
 STAIR_DEPTH_M, STAIR_HEIGHT_M, STAIR_WIDTH_M, STAIRS = (0.25, 0.33), (0.16, 0.19), 1.0, 16
 
 STONE, OTHER_STONE, GROUND = (0.72, 0.68, 0.60), (0.64, 0.60, 0.53), (0.30, 0.33, 0.36)
@@ -55,6 +56,14 @@ class Terrain:
             top = box.centre_m[2] + box.size_m[2] / 2
             heights = np.where(inside, np.maximum(heights, top), heights)
         return heights
+
+    def slope(self, position_m: Float[np.ndarray, " 3"]) -> float:
+        """The slope of a line fitted to the ground below, ahead and behind; 0 except on stairs."""
+        if self.kind != "stairs":
+            return 0.0
+        away = np.linspace(-SLOPE_RANGE_M, SLOPE_RANGE_M, 21)
+        heights = self.heights(np.stack([position_m[0] + away, np.full(21, position_m[1])], axis=-1))
+        return float(away @ np.maximum(heights, 0.0) / (away @ away))
 
     def mirrored(self) -> "Terrain":
         """The terrain with left and right exchanged."""

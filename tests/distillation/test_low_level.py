@@ -8,7 +8,7 @@ import pytest
 
 from iap.distillation import pretrain
 from iap.distillation.config import Distillation
-from iap.distillation.dagger import LabelledEpisode, _padded, _run, train_low_level, unroll
+from iap.distillation.low_level import LabelledEpisode, _padded, _run, train_low_level, unroll
 from iap.envs.core import EnvConfig
 from iap.evolution import CMAES
 from iap.policies import GRU, LSTM, MLP, Blind, Hierarchy, MultiHeadRank, Policy, PolicyConfig, blocks, flatten, init
@@ -126,7 +126,7 @@ def test_only_the_low_level_of_a_blind_policy_is_trained():
     low = np.concatenate([np.arange(b.start, b.stop) for b in blocks(BLIND.policy) if b.part == "low_level"])
     assert not np.array_equal(result.theta[low], start[low])
     np.testing.assert_array_equal(np.delete(result.theta, low), np.delete(start, low))
-    assert (result.initial_r2, result.r2) == (0, 0)
+    assert (result.facts["r2_initial"], result.facts["r2_pretrained"]) == (0, 0)
     with pytest.raises(ValueError, match="not a blind one, or a recurrent low level"):
         replace(BLIND, pretraining=replace(OPTIONS, teacher=None))
 

@@ -1,0 +1,82 @@
+"""Write docs/distillation.md from the runs in benchmarks/results/distilled_terrain.
+
+Run it: python benchmarks/distilled_terrain.py [--measure ARM ...]
+
+--measure first runs the ablations of these policies and films an episode of each.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from pages import IMAGES, markdown, write_page
+from runs import EPISODES, Runs, ablations_table, video_frames
+from studies.distilled_terrain import ARMS, TERRAINS
+
+from iap.cli.tables import write_json
+from iap.evaluation.ablations import run_ablations
+from iap.policies import describe
+from iap.rollouts import LocalPool
+from iap.training.config import fit_to_env
+
+RUNS, ORACLE = Runs("distilled_terrain", (0, 1, 2)), Runs("terrain", ())
+VIDEO_SEED, VIDEO_EVERY = 3, 2
+
+
+def measure(arm: str) -> None:
+    """Ablations of the best policy of an arm."""
+    blind = f"{arm.removesuffix('-trans')}-blind"
+    given = RUNS.best_policy(blind) if RUNS.paths(blind) else None
+    rows = run_ablations(RUNS.best_policy(arm), LocalPool, EPISODES, blind=given, report=print)
+    write_json(rows, RUNS.folder / f"ablations-{arm}.json")
+
+
+def animate(arm: str) -> None:
+    """An episode of the best policy of an arm."""
+    frames = video_frames(RUNS.best_policy(arm), VIDEO_SEED, steps=160)
+    small = [
+        Image.fromarray(frame).resize((280, 228)).quantize(32, dither=Image.Dither.NONE)
+        for frame in frames[::VIDEO_EVERY]
+    ]
+    small[0].save(IMAGES / f"{arm}.gif", save_all=True, append_images=small[1:], duration=50 * VIDEO_EVERY, loop=0)
+
+
+def arms() -> str:
+    """Returns of all arms that have run, beside the oracle's."""
+    oracle = {row["terrain"]: row["mean"] for row in ORACLE.read("baselines.json") if row["baseline"] == "oracle"}
+    lines = []
+    for arm in filter(RUNS.paths, ARMS):
+        results = RUNS.evaluations(arm)
+        means = [result["mean"] for result in results]
+        terrain = next(name for name in TERRAINS if arm.startswith(name))
+        sizes = describe(fit_to_env(ARMS[arm]).policy)
+        each = ", ".join(f"{result['mean']:.2f} ± {result['ci95']:.2f}" for result in results)
+        mean = sum(means) / len(means)
+        share = f"{mean / oracle[terrain]:.2f}"
+        lines.append([arm, sizes.parts.get("encoder", 0), sizes.total, f"{mean:.2f}", share, each])
+    header = ["policy", "encoder parameters", "all parameters", "mean return", "share of the oracle's", "each seed"]
+    return markdown(header, lines)
+
+
+def ablations() -> str:
+    """The ablations of all arms that were measured."""
+    measured = [arm for arm in ARMS if (RUNS.folder / f"ablations-{arm}.json").exists()]
+    return "\n".join(f"### {arm}\n\n{ablations_table(RUNS.read(f'ablations-{arm}.json'))}" for arm in measured)
+
+
+def main() -> None:
+    """Measure if requested, then write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", nargs="*", metavar="ARM", help="arms to measure")
+    for arm in parser.parse_args().measure or ():
+        measure(arm)
+        animate(arm)
+    write_page("distillation.md", episodes=EPISODES, arms=arms(), ablations=ablations())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""The progress of SAC, kept in the folder of a run as a checkpoint and as policies."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+import iap
+from iap.policies import Normaliser, PolicyConfig, PolicyFile
+from iap.training.run_directory import RunDirectory, RunError
+from iap.training.sac.config import SAC
+from iap.training.sac.learner import Learner, first_learner
+from iap.training.sac.networks import actor_theta
+from iap.training.sac.replay import Replay
+
+VERSION = 1
+LEARNER, REPLAY, NORMALISER, BEST = "learner.", "replay.", "normaliser.", "best."
+
+
+@dataclass(frozen=True)
+class Best:
+    """The actor with the best return on validation seeds so far."""
+
+    theta: Float[np.ndarray, " p"]
+    normaliser: Normaliser
+    held_out: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """All that the next iteration needs.
+
+    Attributes:
+        learner: networks and the state of the optimiser.
+        replay: the transitions so far.
+        normaliser: of the sensors.
+        best: the best policy so far; None before the first evaluation.
+        held_out: the last return on validation seeds.
+        iteration: number of completed iterations.
+        episodes: number of episodes of these.
+    """
+
+    learner: Learner
+    replay: Replay
+    normaliser: Normaliser
+    best: Best | None = None
+    held_out: float = math.nan
+    iteration: int = 0
+    episodes: int = 0
+
+
+def save(config: SAC, policy: PolicyConfig, run: RunDirectory, progress: Progress, command: str | None = None) -> None:
+    """Write the policies, then the checkpoint, so that the checkpoint is never ahead of them."""
+    import jax
+
+    assert progress.best is not None
+    facts: dict[str, Any] = {
+        "iap": iap.__version__,
+        "seed": config.seed,
+        "iterations": progress.iteration,
+        "episodes": progress.episodes,
+        "decisions": progress.replay.count,
+        "algorithm": "sac",
+        **({} if command is None else {"command": command}),
+    }
+    last = Best(actor_theta(policy, progress.learner.learnt.actor), progress.normaliser, progress.held_out)
+    for which, actor in (("last", last), ("best", progress.best)):
+        used = actor.normaliser if config.normalise else None
+        run.save_policy(which, PolicyFile(policy, actor.theta, used, config.env.id, dict(config.env.kwargs), facts))
+    arrays = {f"{LEARNER}{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(progress.learner))}
+    arrays |= {f"{REPLAY}{name}": array for name, array in progress.replay.to_arrays().items()}
+    arrays |= {f"{NORMALISER}{name}": array for name, array in progress.normaliser.to_arrays().items()}
+    arrays |= {f"{BEST}{name}": array for name, array in progress.best.normaliser.to_arrays().items()}
+    counts = {"version": VERSION, "iteration": progress.iteration, "episodes": progress.episodes}
+    returns = {"best": _plain(progress.best.held_out), "held_out": _plain(progress.held_out)}
+    run.save_checkpoint(arrays | {f"{BEST}theta": progress.best.theta}, counts | returns)
+
+
+def resume(config: SAC, policy: PolicyConfig, run: RunDirectory) -> Progress:
+    """The progress of the checkpoint, or that before the first iteration."""
+    import jax
+
+    learner, replay = first_learner(config, policy.sensors, policy.actions), Replay(policy.sensors, policy.actions)
+    loaded = run.load_checkpoint()
+    if loaded is None:
+        return Progress(learner, replay, Normaliser.none(policy.sensors))
+    arrays, facts = loaded
+    if facts.get("version") != VERSION:
+        raise RunError(f"{run.checkpoint_file} must be of version {VERSION}, not {facts.get('version')!r}")
+    leaves, structure = jax.tree.flatten(learner)
+    learner = jax.tree.unflatten(structure, [arrays[f"{LEARNER}{i}"] for i in range(len(leaves))])
+    replay.restore(_part(arrays, REPLAY))
+    best = _part(arrays, BEST)
+    theta, best_normaliser = best.pop("theta"), Normaliser.from_arrays(best)
+    best_held_out, held_out = (math.nan if facts[name] is None else facts[name] for name in ("best", "held_out"))
+    return Progress(
+        learner,
+        replay,
+        Normaliser.from_arrays(_part(arrays, NORMALISER)),
+        Best(theta, best_normaliser, best_held_out),
+        held_out,
+        facts["iteration"],
+        facts["episodes"],
+    )
+
+
+def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _plain(x: float) -> float | None:
+    return x if math.isfinite(x) else None

@@ -1,0 +1,6 @@
+"""Tests of exported policies can import the module of their cases."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

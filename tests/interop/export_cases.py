@@ -1,0 +1,132 @@
+"""Policies and observations that exported policies are tested with."""
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import numpy as np
+
+from iap.attention.positions import Positions
+from iap.policies import (
+    CNN,
+    GRU,
+    LSTM,
+    MLP,
+    Hierarchy,
+    Linear,
+    MultiHeadRank,
+    Normaliser,
+    Policy,
+    PolicyConfig,
+    PooledMoments,
+    Quadratic,
+    Rank,
+    SelectedPatches,
+    Symmetry,
+    init,
+)
+from iap.policies.encoders.residual_rank import ResidualRank
+from iap.policies.preprocessing import Channel
+from iap.zoo import zoo_file, zoo_names
+
+IMAGE = (17, 22, 3)
+FLAT = {
+    "pixels of patches": Rank(
+        3,
+        2,
+        5,
+        4,
+        features=SelectedPatches(("pixels", "centres", "projection"), order="score"),
+        positions=Positions("concat"),
+    ),
+    "masked patches": Rank(4, 4, 3, 6, features=SelectedPatches(("projection",), masked=True), bias=True),
+    "learnt pooling": Rank(1, 1, 2, 40, features=PooledMoments(2, score_weighted=True), learn_pooling=True),
+    "patches apart": Rank(2, 5, 4, 3, features=PooledMoments(3, position_weighted=True)),
+    "heads without stem": MultiHeadRank(4, 2, 4, 3, 8),
+    "heads with stem": MultiHeadRank(2, 1, 6, 2, 5, stem=((6, 3, 2), (4, 3, 1))),
+    "residual": ResidualRank(((4, 5, 2), (6, 3, 2)), (1, 2), 3, 4, 5, 2),
+    "residual without values": ResidualRank(((5, 3, 3),), (), 3, 2, 4, 0),
+    "cnn": CNN(((5, 4, 2), (7, 3, 2))),
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "frames": {"frames": 3, "controller": MLP((6, 5))},
+    "relative frames": {"frames": 2, "relative_to_first_frame": True, "controller": GRU(5)},
+    "first frame": {"first_frame_features": True, "controller": LSTM(5), "image_every": 3},
+    "all channels": {"preprocessing": get_args(Channel), "controller": Quadratic(deltas=True)},
+    "hierarchy": {"hierarchy": Hierarchy(3, 5, GRU(4), high_level_sensors=True), "controller": LSTM(4)},
+    "no normaliser": {"normalise": False, "controller": Linear()},
+    "signed difference": {"preprocessing": ("centred_image", "signed_frame_difference"), "controller": Linear()},
+    "symmetry": {
+        "symmetry": Symmetry((-1, 3, 2), (2, 1), (0.5, 0.0, 0.0)),
+        "hierarchy": Hierarchy(2, 4),
+        "frames": 2,
+        "preprocessing": ("first_frame_difference", "local_contrast_fine"),
+    },
+}
+
+
+def built_cases() -> dict[str, Policy]:
+    """A policy for each encoder and for each option, with random parameters and a random normaliser."""
+    configs = {name: PolicyConfig(IMAGE, 3, 2, encoder) for name, encoder in FLAT.items()}
+    encoders = [FLAT["patches apart"], FLAT["heads with stem"]]
+    for number, (name, options) in enumerate(OPTIONS.items()):
+        configs[name] = PolicyConfig(IMAGE, 3, 2, encoders[number % 2], **options)
+    return {name: with_random_numbers(config) for name, config in configs.items()}
+
+
+def with_random_numbers(config: PolicyConfig) -> Policy:
+    """Random parameters of unit size, so that outputs depend on every input."""
+    rng = np.random.default_rng(1)
+    params: Any = {
+        part: {name: array + rng.normal(0, 0.1, array.shape).astype(np.float32) for name, array in arrays.items()}
+        for part, arrays in init(config, 0).items()
+    }
+    rows = rng.normal(0.2, 0.5, (50, config.inputs_size))
+    return Policy(config, params, Normaliser.of(rows), compiled=False)
+
+
+def zoo_policy(name: str) -> Policy:
+    """A policy of the zoo, in plain NumPy."""
+    policy = Policy.load(zoo_file(name))
+    return Policy(policy.config, policy.params, policy.normaliser, env=policy.env, compiled=False)
+
+
+def image_type_of_zoo(name: str) -> str:
+    """The dtype of the images that a policy of the zoo was trained with."""
+    return "float32" if name.startswith(("step-stones", "stone-grid", "stairs")) else "uint8"  # depths
+
+
+ZOO = zoo_names()
+# IAP-trans and softmax kernels have no C code and no ONNX graph.
+NOT_EXPORTED = ("step-stones", "step-stones-trans", "stone-grid", "stairs", "stone-grid-trans", "stairs-trans")
+EXPORTED = [name for name in ZOO if name not in NOT_EXPORTED]
+
+
+def observations(config: PolicyConfig, image_type: str, steps: int) -> Iterator[dict[str, np.ndarray]]:
+    """Smooth images that drift, with noise, so that scores differ and frames are alike; and random sensors."""
+    rng = np.random.default_rng(2)
+    height, width, channels = config.image_shape
+    rows, columns = np.mgrid[:height, :width][..., None] / max(height, width)
+    waves = rng.uniform(2, 9, (2, channels))
+    for step in range(steps):
+        image = np.sin(waves[0] * rows + 0.1 * step) + np.cos(waves[1] * columns - 0.07 * step)
+        image = image / 4 + 0.5 + rng.normal(0, 0.05, image.shape)
+        bounded = np.clip(image, 0, 1)
+        shown = (bounded * 255).astype(np.uint8) if image_type == "uint8" else bounded.astype(np.float32)
+        yield {"image": shown, "sensors": rng.normal(0, 0.5, config.sensors).astype(np.float32)}
+
+
+def worst_difference(policy: Policy, exported: Any, image_type: str, steps: int = 12, episodes: int = 2) -> float:
+    """The largest difference of actions; both must need images at the same steps and select the same patches."""
+    worst = 0.0
+    for _ in range(episodes):
+        state, other = policy.reset(), exported.reset()
+        for observation in observations(policy.config, image_type, steps):
+            assert policy.needs_image(state) == exported.needs_image(other)
+            action, state, attention = policy.act(state, observation)
+            same, other, seen = exported.act(other, observation)
+            worst = max(worst, float(np.abs(action - same).max()))
+            assert (attention is None) == (seen is None)
+            if attention is not None:
+                assert seen.scores.shape == attention.scores.shape
+                assert set(seen.selected.tolist()) == set(attention.selected.tolist())
+    return worst
