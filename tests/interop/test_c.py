@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,16 @@ def test_a_cortex_m4_computes_the_actions_of_this_computer() -> None:
     assert 0 < measured.instructions_a_frame < 1e6
     assert 0 < measured.code_bytes < 10_000
     assert measured.ram_bytes > 4 * 256
+
+
+def test_loading_compiled_code_leaves_the_floating_point_arithmetic_of_the_process_alone() -> None:
+    program = (
+        "import numpy as np, iap; from iap.interop.native import NativePolicy\n"
+        "NativePolicy(iap.load_policy('zoo:seek'))\n"
+        "half = np.float64(2.0 ** -1022) / np.float64(2); assert half > 0, 'subnormal numbers became zero'"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_code_does_not_depend_on_the_run() -> None:
