@@ -54,21 +54,30 @@ class PooledMoments(PatchFeatures):
     ) -> Array:
         """The moments of each head."""
         xp = namespace(images=images, scores=scores)
-        pixels = extract(as_pixels(images), window.patch, window.stride)
-        count, patches, _ = pixels.shape
-        colours = xp.mean(xp.reshape(pixels, (count, patches, -1, images.shape[3])), axis=2)
-        centres = like(scaled_centres(window, (int(images.shape[1]), int(images.shape[2]))), scores)
-        inputs = colours
-        if self.position_weighted:
-            inputs = xp.concat([colours, xp.broadcast_to(centres, (count, *centres.shape))], axis=-1)
-        weights = relu(inputs @ params["heads.weight"].T + params["heads.bias"])  # (n, L, heads)
-        index = xp.arange(patches, dtype=selected.dtype)
+        index = xp.arange(int(scores.shape[-1]), dtype=selected.dtype)
         is_selected = xp.astype(xp.any(selected[..., :, None] == index, axis=-2), scores.dtype)
         shares = is_selected
         if self.score_weighted:
             soft = soft_top_k(scores, selected.shape[-1])
             prefers = xp.max(soft, axis=-1, keepdims=True) > 0  # equal scores count alike
             shares = xp.where(prefers, soft, is_selected)
+        return self._pooled(params, images, shares, window)
+
+    def forward_gated(self, params: Mapping[str, Array], images: Array, gates: Array, window: Window) -> Array | None:
+        """The moments of all patches, each weighted by its gate; None if the scores themselves are weights."""
+        return None if self.score_weighted else self._pooled(params, images, gates, window)
+
+    def _pooled(self, params: Mapping[str, Array], images: Array, shares: Array, window: Window) -> Array:
+        """The moments of each head if the patches count by their shares (n, L)."""
+        xp = namespace(images=images, shares=shares)
+        pixels = extract(as_pixels(images), window.patch, window.stride)
+        count, patches, _ = pixels.shape
+        colours = xp.mean(xp.reshape(pixels, (count, patches, -1, images.shape[3])), axis=2)
+        centres = like(scaled_centres(window, (int(images.shape[1]), int(images.shape[2]))), shares)
+        inputs = colours
+        if self.position_weighted:
+            inputs = xp.concat([colours, xp.broadcast_to(centres, (count, *centres.shape))], axis=-1)
+        weights = relu(inputs @ params["heads.weight"].T + params["heads.bias"])  # (n, L, heads)
         weights = xp.matrix_transpose(weights * shares[..., None])
         divisor = xp.sum(shares, axis=-1)[:, None]
         return xp.reshape(weighted_moments(weights, centres, divisor), (count, -1))

@@ -10,6 +10,7 @@ __all__ = ["HIERARCHIES", "PRESETS", "config_for_env", "preset", "with_parts"]
 PRESETS: Registry[TrainConfig] = Registry("preset")
 PRESETS.register("seek", "iap.training.presets.seek:SEEK")
 PRESETS.register("obstacle-course", "iap.training.presets.obstacle_course:OBSTACLE_COURSE")
+PRESETS.register("obstacle-course-distilled", "iap.training.presets.obstacle_course:OBSTACLE_COURSE_DISTILLED")
 PRESETS.register("car-racing", "iap.training.presets.car_racing:CAR_RACING")
 PRESETS.register("reacher-easy", "iap.training.presets.reacher_easy:REACHER")
 PRESETS.register("reacher-easy-teacher", "iap.training.presets.reacher_easy:TEACHER")

@@ -11,9 +11,11 @@ from jaxtyping import Float, Float32, Int, UInt8
 
 from iap._compile import compiled
 from iap._validation import require_number
+from iap.envs.protocols import Label
 from iap.envs.quadruped.obstacle_course.course import Course, CourseOptions
+from iap.envs.quadruped.obstacle_course.teacher import label_stride
 from iap.envs.quadruped.simulation.mujoco import MujocoSimulator
-from iap.envs.quadruped.simulation.protocol import SEGMENTS, Simulator, View
+from iap.envs.quadruped.simulation.protocol import SEGMENTS, Simulator, State, View
 from iap.envs.wrappers import Observation, observation_space, require_size, rgb_space
 from iap.locomotion.robots import load_robot
 from iap.locomotion.trajectory_generator import TROT, TrajectoryGenerator
@@ -168,6 +170,15 @@ class ObstacleCourse(gymnasium.Env):
         position = self._state.position_m
         ahead = [wall for wall in self.course.walls if wall.x_m > position[0]]
         return np.concatenate([*self._state, [ahead[0].x_m - position[0] if ahead else 0.0]]).astype(np.float32)
+
+    @property
+    def motion(self) -> State:
+        """The state of the robot."""
+        return self._state
+
+    def label(self) -> Label:
+        """What an expert would do that knows the walls: see `iap.envs.quadruped.obstacle_course.teacher`."""
+        return label_stride(self)
 
     def close(self) -> None:
         """Free the cameras."""
