@@ -16,10 +16,11 @@ from iap.training.presets.control_suite import ALL_BACKGROUNDS
 SIZE = (84, 84)
 UNITS = 48  # of the memory, and of the layer below it
 LEG = ("thigh-", "leg-", "foot+")  # hip is the torso's end: knee, ankle and toe
+FEWEST_HEADS = 12  # those without a keypoint find what else the teacher's action and its state depend on
 
 
 def distilled(task: str, actions: int, keypoints: tuple[str, ...], steps: int = 12_000, **options: Any) -> TrainConfig:
-    """A config for one task, with two heads for each keypoint: in this frame and in the last.
+    """A config for one task, with two heads for each keypoint at least: in this frame and in the last.
 
     Args:
         task: its name.
@@ -28,7 +29,7 @@ def distilled(task: str, actions: int, keypoints: tuple[str, ...], steps: int = 
         steps: labelled steps of each round.
         options: of the encoder's pretraining.
     """
-    encoder = ResidualRank(heads=2 * len(keypoints))
+    encoder = ResidualRank(heads=max(2 * len(keypoints), FEWEST_HEADS))
     return TrainConfig(
         env=EnvConfig.of(f"iap/{task}-v0", size=SIZE, difficulty=ALL_BACKGROUNDS),
         policy=PolicyConfig(
@@ -54,6 +55,9 @@ def distilled(task: str, actions: int, keypoints: tuple[str, ...], steps: int = 
     )
 
 
+BALL_IN_CUP = distilled("ball_in_cup-catch", 2, ("ball", "cup_part_2", "cup_part_0+", "cup_part_4+"), random_share=0)
+FINGER = distilled("finger-spin", 2, ("proximal-", "distal-", "fingertip", "spinner_decoration"))
+REACHER = distilled("reacher-easy", 2, ("target", "finger", "hand", "arm", "root"))
 CARTPOLE = distilled("cartpole-swingup", 1, ("cart", "pole_1+", "pole_1-"))
 WALKER = distilled(
     "walker-walk",
