@@ -10,6 +10,7 @@ from gymnasium import spaces
 from jaxtyping import Float, UInt8
 
 from iap._validation import require_count
+from iap.envs.protocols import Label
 from iap.envs.wrappers import Observation, observation_space, rgb_space
 
 SPEED = 0.06  # image widths per step, along each axis
@@ -100,6 +101,11 @@ class Seek(gymnasium.Env):
     def privileged_state(self) -> Float[np.ndarray, " 4"]:
         """Row and column of the agent and of the target."""
         return np.array([*self._agent, *self._target], np.float32)
+
+    def label(self) -> Label:
+        """An expert's action: straight to the target, at full speed until it is near."""
+        steps = [(to - here) / SPEED for here, to in zip(self._agent, self._target, strict=True)]
+        return Label(np.clip(steps, -1, 1).astype(np.float32), state=self.privileged_state())
 
     def _observe(self) -> Observation:
         return {"image": self._paint_discs(self._background.copy()), "sensors": np.zeros(0, np.float32)}
