@@ -15,7 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import iap
-from iap.distillation.config import Distillation
+from iap.distillation import DAgger, Distillation, ESPretraining
 from iap.evolution import STRATEGIES
 from iap.policies import CONTROLLERS, ENCODERS, count_params
 from iap.policies.serialization import load
@@ -51,7 +51,8 @@ def registry_table(registry: Mapping[str, type]) -> str:
 def initialisation(config: TrainConfig) -> str:
     """How evolution starts."""
     if config.pretraining is not None:
-        return "distillation" if isinstance(config.pretraining, Distillation) else "ES pretraining"
+        names = {DAgger: "DAgger", Distillation: "keypoint regression", ESPretraining: "ES pretraining"}
+        return names[type(config.pretraining)]
     if config.warm_start is not None:
         return f"warm start from `{config.warm_start}`"
     return f"random search, {config.random_search}" if config.random_search else "random"
@@ -62,7 +63,7 @@ def presets_table() -> str:
     rows = []
     for name, config in iap.presets.items():
         encoder = ENCODERS.name_of(type(config.policy.encoder))
-        strategy = STRATEGIES.name_of(type(config.strategy))
+        strategy = STRATEGIES.name_of(type(config.strategy)) if config.iterations else ""
         rows.append([f"`{name}`", f"`{config.env.id}`", encoder, strategy, initialisation(config)])
     return markdown(["preset", "environment", "encoder", "strategy", "initialisation"], rows)
 

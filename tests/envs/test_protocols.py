@@ -34,8 +34,8 @@ ALL = (
     Symmetry,
 )
 OFFERED = {
-    "iap/Seek-v0": {PrivilegedState},
-    "iap/ObstacleCourse-v0": {LazyRendering, PrivilegedState, Segmentation, Symmetry},
+    "iap/Seek-v0": {PrivilegedState, PrivilegedTeacher},
+    "iap/ObstacleCourse-v0": {LazyRendering, PrivilegedState, PrivilegedTeacher, Segmentation, Symmetry},
     "iap/StepStones-v0": {LazyRendering, PrivilegedState, PrivilegedTeacher, Segmentation, Symmetry},
     "iap/StepStonesSingleFoot-v0": {LazyRendering, PrivilegedState, Segmentation},
     "iap/cheetah-run-v0": {

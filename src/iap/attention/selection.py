@@ -7,7 +7,7 @@ from iap.attention.arrays import Array, is_known_false, namespace, require_count
 from iap.attention.features import Kernel
 from iap.attention.primitives import relu, top_k_values
 
-SMALLEST_SPAN = 1e-12  # of the selected scores, so that no divisor is 0
+EQUAL = 1e-5  # relative difference up to which scores count as equal: sums of equal terms differ by their rounding
 SMALLEST_UNIFORM, LARGEST_UNIFORM = 1e-30, 1 - 1e-7  # so that both logarithms of a Gumbel number are finite
 
 
@@ -37,13 +37,28 @@ def soft_top_k(scores: Float[Array, "*batch L"], top_k: int) -> Float[Array, "*b
     """The share of each patch in a soft top-k: (score − least selected) / (most − least selected), 0 for all others.
 
     The shares are continuous in the scores, and differentiable almost everywhere: a patch enters or leaves the
-    selection with a share of 0. If all selected scores are equal, all shares are 0.
+    selection with a share of 0. If all selected scores are equal, but for rounding, all shares are 0.
     """
-    xp = namespace(scores=require_floats("scores", scores, least_rank=1))
+    require_floats("scores", scores, least_rank=1)
     _check_top_k(top_k, scores)
     best = top_k_values(scores, top_k)
     least, most = best[..., -1:], best[..., :1]
-    return relu(scores - least) / xp.maximum(most - least, xp.full_like(most, SMALLEST_SPAN))
+    return relu(scores - least) / finite_span(least, most)
+
+
+def zero_to_one(scores: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    """Scores scaled from 0, the smallest, to 1; all 0 if they are equal, but for rounding."""
+    xp = namespace(scores=scores)
+    least, most = xp.min(scores, axis=-1, keepdims=True), xp.max(scores, axis=-1, keepdims=True)
+    return (scores - least) / finite_span(least, most)
+
+
+def finite_span(least: Array, most: Array) -> Array:
+    """The divisor of shares, most − least; infinity if they are equal, but for rounding."""
+    xp = namespace(least=least, most=most)
+    span = most - least
+    differ = span > EQUAL * xp.maximum(xp.abs(least), xp.abs(most))
+    return xp.where(differ, span, xp.full_like(span, float("inf")))
 
 
 def sample(

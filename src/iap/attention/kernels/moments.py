@@ -3,6 +3,7 @@
 import numpy as np
 
 from iap._compile import compiled
+from iap.attention.selection import EQUAL
 
 
 @compiled
@@ -36,4 +37,10 @@ def shares_above_least(scores, selected):
     """How far each selected score lies above the smallest selected one, from 0 to 1, in float64; all 1 if equal."""
     values = scores[selected].astype(np.float64)
     least, most = np.min(values), np.max(values)
-    return (values - least) / (most - least) if most > least else np.ones(len(selected))
+    return (values - least) / (most - least) if differ(least, most) else np.ones(len(selected))
+
+
+@compiled
+def differ(least, most):
+    """Whether scores differ by more than rounding."""
+    return most - least > EQUAL * max(abs(least), abs(most))

@@ -8,7 +8,7 @@ from iap.interop.c.convolutions import emit_convolutions
 from iap.interop.c.patch_features import emit_moments, flip_names
 from iap.interop.c.projection import emit_projection
 from iap.interop.c.rank import emit_layers_on_pixels
-from iap.interop.c.selection import emit_patches, emit_select_top
+from iap.interop.c.selection import emit_differ, emit_patches, emit_select_top
 from iap.interop.c.source import Source
 from iap.policies import MultiHeadRank
 from iap.policies.encoders.base import Shape
@@ -61,14 +61,14 @@ static void encode_head(${name}_state *state, const float *pooled, int head, ${n
         least = scores[j] < least ? scores[j] : least;
     }
     const float most = scores[selected[0]], lowest = scores[selected[TOP_K - 1]];
-    if (most > least) {
+    if (differ(least, most)) {
         for (int j = 0; j < PATCHES; ++j) {
             const float share = (scores[j] - least) / (most - least);
             best[j] = share > best[j] ? share : best[j];
         }
     }
     for (int i = 0; i < TOP_K; ++i) {
-        const float share = most > lowest ? (scores[selected[i]] - lowest) / (most - lowest) : 0.0f;
+        const float share = differ(lowest, most) ? (scores[selected[i]] - lowest) / (most - lowest) : 0.0f;
         weights[i] = share * share;
     }
     put_moments(weights, selected, (float)TOP_K, features);
@@ -117,6 +117,7 @@ def emit_multi_head_rank(
     source.work("float", "keys", encoder.d * window.grid.patches)
     source.floats("gains", params["gains"])
     emit_select_top(source, encoder.top_k)
+    emit_differ(source)
     emit_moments(source, window, image[0], image[1], encoder.top_k)
     source.code(PROJECT, type=last.kind, **inner)
     source.code(HEAD, name=source.name)

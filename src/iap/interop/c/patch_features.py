@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from iap.interop.c.selection import emit_centres
+from iap.interop.c.selection import emit_centres, emit_differ
 from iap.interop.c.source import Source, filled
 from iap.policies import PooledMoments, SelectedPatches
 from iap.policies.encoders.base import Shape, Window
@@ -54,9 +54,9 @@ SHARES = """
 /* How far each selected score lies above the smallest selected one, from 0 to 1; all 1 if they are equal. */
 static void put_shares(const float *scores, const ${name}_index *selected, float *shares)
 {
-    const float least = scores[selected[TOP_K - 1]], span = scores[selected[0]] - least;
+    const float least = scores[selected[TOP_K - 1]], most = scores[selected[0]];
     for (int i = 0; i < TOP_K; ++i) {
-        shares[i] = span > 0.0f ? (scores[selected[i]] - least) / span : 1.0f;
+        shares[i] = differ(least, most) ? (scores[selected[i]] - least) / (most - least) : 1.0f;
     }
 }
 """
@@ -189,6 +189,7 @@ def _emit_pooled(
         centre = "".join(f" + weight[SHOWN_CHANNELS + {place}] * {axis}" for place, axis in enumerate(axes))
     shares = "    (void)scores;\n    for (int i = 0; i < TOP_K; ++i) {\n        shares[i] = 1.0f;\n    }\n"
     if features.score_weighted:
+        emit_differ(source)
         source.code(SHARES, name=source.name)
         shares = "    put_shares(scores, selected, shares);\n"
     names = {"name": source.name, "patch": window.patch, "stride": window.stride, "inputs": weights.shape[1]}

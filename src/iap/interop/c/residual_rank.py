@@ -6,7 +6,7 @@ import numpy as np
 
 from iap.interop.c.multi_head_rank import HEAD
 from iap.interop.c.patch_features import emit_moments, flip_names
-from iap.interop.c.selection import emit_patches, emit_select_top
+from iap.interop.c.selection import emit_differ, emit_patches, emit_select_top
 from iap.interop.c.source import Source
 from iap.policies.encoders.base import Shape
 from iap.policies.encoders.residual_rank import ResidualRank
@@ -165,6 +165,7 @@ def emit_residual_rank(source: Source, encoder: ResidualRank, params: Mapping[st
         source.floats("qk_weights" if name == "weight" else "qk_biases", both)
     source.floats("gains", params["gains"])
     emit_select_top(source, encoder.top_k)
+    emit_differ(source)
     emit_moments(source, window, height, width, encoder.top_k)
     source.code(PROJECT)
     head = HEAD

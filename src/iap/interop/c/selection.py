@@ -1,8 +1,17 @@
 """The best patches in C, and the centres of patches."""
 
+from iap.attention.selection import EQUAL
 from iap.interop.c.source import Source, float_literal
 from iap.policies.encoders.base import Window
 
+DIFFER = """
+/* Whether scores differ by more than rounding. */
+static int differ(float least, float most)
+{
+    const float size = fabsf(least) > fabsf(most) ? fabsf(least) : fabsf(most);
+    return most - least > $equal * size;
+}
+"""
 SELECT = """
 /* The best of the patches' scores, best first; of equal scores the first patch. Blocks without one are skipped. */
 static void select_top(const float *scores, ${name}_index *selected)
@@ -64,6 +73,11 @@ def emit_select_top(source: Source, top_k: int) -> None:
     source.size("TOP_K", top_k)
     source.size("BLOCK", BLOCK)
     source.code(SELECT, name=source.name)
+
+
+def emit_differ(source: Source) -> None:
+    """`differ`."""
+    source.code(DIFFER, equal=float_literal(EQUAL))
 
 
 def emit_centres(source: Source, window: Window, height: int, width: int) -> None:

@@ -7,7 +7,13 @@ import numpy as np
 
 from iap.attention.kernels.folding import position_shares
 from iap.interop.onnx.graph import Graph
-from iap.interop.onnx.patch_features import Selection, add_moments, add_patch_features, shares_above_least
+from iap.interop.onnx.patch_features import (
+    Selection,
+    add_moments,
+    add_patch_features,
+    shares_above_least,
+    zero_to_one,
+)
 from iap.interop.rank_options import refuse_rank_options
 from iap.policies import CNN, Blind, MultiHeadRank, Rank
 from iap.policies.encoders.attention_config import scaled_centres
@@ -62,11 +68,9 @@ def add_multi_head_rank(graph: Graph, encoder: MultiHeadRank, params: Arrays, pi
     rows, columns = (op("Gather", np.ascontiguousarray(centres[:, axis]), indices, axis=0) for axis in (0, 1))
     weighted = op("Mul", shares, shares)
     features = add_moments(graph, weighted, rows, columns, float(encoder.top_k), 6 * encoder.heads)
-    least, most = graph.reduce("Min", scores, 2), graph.reduce("Max", scores, 2)
-    span = op("Sub", most, least)
-    best = op("Div", op("Sub", scores, least), graph.either(op("Greater", span, 0.0), span, 1.0))
+    best = graph.reduce("Max", zero_to_one(graph, scores), 1, keep=False)
     selected = graph.reshape(indices, 0, encoder.heads * encoder.top_k)
-    return Encoded(features, graph.reduce("Max", best, 1, keep=False), selected)
+    return Encoded(features, best, selected)
 
 
 def add_cnn(graph: Graph, encoder: CNN, params: Arrays, pixels: str, image: Shape) -> Encoded:

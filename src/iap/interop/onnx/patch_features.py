@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from iap.attention.selection import EQUAL
 from iap.interop.onnx.graph import Graph
 from iap.policies import PooledMoments, SelectedPatches
 from iap.policies.encoders.attention_config import scaled_centres
@@ -67,12 +68,21 @@ def add_moments(graph: Graph, weights: str, rows: str, columns: str, divisor: An
 
 def shares_above_least(graph: Graph, values: str, top_k: int, equal: float) -> str:
     """How far each selected score lies above the smallest, from 0 to 1; `equal` if all are equal."""
-    op = graph.op
     most, least = graph.slice(values, 0, 1, -1), graph.slice(values, top_k - 1, top_k, -1)
+    return _shares(graph, values, least, most, equal)
+
+
+def zero_to_one(graph: Graph, scores: str) -> str:
+    """The scores (n, heads, L) from 0, the smallest of a head, to 1; 0 if all are equal."""
+    return _shares(graph, scores, graph.reduce("Min", scores, 2), graph.reduce("Max", scores, 2), 0.0)
+
+
+def _shares(graph: Graph, scores: str, least: str, most: str, equal: float) -> str:
+    op = graph.op
     span = op("Sub", most, least)
-    is_positive = op("Greater", span, 0.0)
-    shares = op("Div", op("Sub", values, least), graph.either(is_positive, span, 1.0))
-    return graph.either(is_positive, shares, equal)
+    differ = op("Greater", span, op("Mul", op("Max", op("Abs", least), op("Abs", most)), EQUAL))
+    shares = op("Div", op("Sub", scores, least), graph.either(differ, span, 1.0))
+    return graph.either(differ, shares, equal)
 
 
 def _pooled(graph: Graph, features: PooledMoments, params: Mapping[str, np.ndarray], selection: Selection) -> str:

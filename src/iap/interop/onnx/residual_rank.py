@@ -6,7 +6,7 @@ import numpy as np
 
 from iap.interop.onnx.encoders import Encoded
 from iap.interop.onnx.graph import Graph
-from iap.interop.onnx.patch_features import add_moments, shares_above_least
+from iap.interop.onnx.patch_features import add_moments, shares_above_least, zero_to_one
 from iap.policies.encoders.attention_config import scaled_centres
 from iap.policies.encoders.base import Shape
 from iap.policies.encoders.residual_rank import ResidualRank
@@ -32,11 +32,9 @@ def add_residual_rank(
     moments = graph.reshape(add_moments(graph, weighted, rows, columns, float(top_k), 6 * heads), -1, heads, 6)
     if encoder.values:
         moments = graph.concat(moments, _values(graph, encoder, params, cells, weighted, indices), axis=2)
-    least, most = graph.reduce("Min", scores, 2), graph.reduce("Max", scores, 2)
-    span = op("Sub", most, least)
-    best = op("Div", op("Sub", scores, least), graph.either(op("Greater", span, 0.0), span, 1.0))
+    best = graph.reduce("Max", zero_to_one(graph, scores), 1, keep=False)
     features = graph.reshape(moments, -1, encoder.feature_size(image))
-    return Encoded(features, graph.reduce("Max", best, 1, keep=False), graph.reshape(indices, 0, heads * top_k))
+    return Encoded(features, best, graph.reshape(indices, 0, heads * top_k))
 
 
 def _stem(graph: Graph, encoder: ResidualRank, params: Mapping[str, np.ndarray], x: str, image: Shape) -> str:

@@ -10,7 +10,7 @@ from iap._compile import compiled, implements
 from iap._validation import require_count
 from iap.attention.arrays import Array, like, namespace
 from iap.attention.features import ReLU
-from iap.attention.kernels.moments import put_moments, shares_above_least
+from iap.attention.kernels.moments import differ, put_moments, shares_above_least
 from iap.attention.kernels.projection import project_queries_and_keys
 from iap.attention.kernels.ranker import compile_ranker
 from iap.attention.kernels.relu import pool_relu, score_relu
@@ -20,7 +20,7 @@ from iap.attention.moments import MOMENTS, weighted_moments
 from iap.attention.patches import as_pixels, grid_of
 from iap.attention.positions import Positions
 from iap.attention.primitives import convolve, relu, top_k_indices
-from iap.attention.selection import soft_top_k
+from iap.attention.selection import soft_top_k, zero_to_one
 from iap.policies.encoders.attention_config import MOST_DIMENSIONS, check_attention, layer_of, scaled_centres
 from iap.policies.encoders.base import Encoder, Encoding, Shape, Window, encode
 from iap.policies.encoders.convolutions import (
@@ -108,7 +108,7 @@ class MultiHeadRank(Encoder):
         shares = soft_top_k(scores, self.top_k)
         centres = like(scaled_centres(window, (int(images.shape[1]), int(images.shape[2]))), scores)
         features = weighted_moments(shares**2, centres, self.top_k)
-        best = xp.max(_zero_to_one(scores), axis=1)
+        best = xp.max(zero_to_one(scores), axis=1)
         selected = top_k_indices(scores, self.top_k)
         return Encoding(xp.reshape(features, (count, -1)), best, xp.reshape(selected, (count, -1)))
 
@@ -135,14 +135,6 @@ class MultiHeadRank(Encoder):
         )
 
 
-def _zero_to_one(scores: Array) -> Array:
-    """Scores of each head from 0, the smallest, to 1; all 0 if they are equal."""
-    xp = namespace(scores=scores)
-    least, most = xp.min(scores, axis=-1, keepdims=True), xp.max(scores, axis=-1, keepdims=True)
-    span = most - least
-    return (scores - least) / xp.where(span > 0, span, xp.ones_like(span))
-
-
 class MultiHeadArrays(NamedTuple):
     """The stem, the ranker, the heads' gains, l, and the patches' centres."""
 
@@ -167,10 +159,10 @@ def encode_multi_head_rank(encoder, image, context):
         selected = select_top(own, encoder.top_k)
         is_selected[selected] = True
         least, most = np.min(own), own[selected[0]]
-        if most > least:
+        if differ(least, most):
             for index in range(patches):
                 best[index] = max(best[index], (own[index] - least) / (most - least))
-        if own[selected[0]] == own[selected[-1]]:
+        if not differ(own[selected[-1]], most):
             continue  # all scores are equal: the features are zeros
         weights = shares_above_least(own, selected) ** 2
         put_moments(weights, encoder.centres, selected, float(encoder.top_k), features[head * MOMENTS :])

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iap._compile import compiled, implements
-from iap.attention.kernels.moments import put_moments, shares_above_least
+from iap.attention.kernels.moments import differ, put_moments, shares_above_least
 from iap.attention.kernels.projection import FAST
 from iap.attention.kernels.relu import pool_relu, score_relu
 from iap.attention.kernels.selection import select_top
@@ -95,10 +95,10 @@ def read_heads(encoder, x, cells):
         selected = select_top(scores, encoder.top_k)
         is_selected[selected] = True
         least, most = np.min(scores), scores[selected[0]]
-        if most > least:
+        if differ(least, most):
             for index in range(len(scores)):
                 best[index] = max(best[index], (scores[index] - least) / (most - least))
-        if scores[selected[0]] == scores[selected[-1]]:
+        if not differ(scores[selected[-1]], most):
             continue  # all scores are equal: the features are zeros
         weights = shares_above_least(scores, selected) ** 2
         out = features[head * width : (head + 1) * width]

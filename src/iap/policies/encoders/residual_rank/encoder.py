@@ -11,7 +11,7 @@ from iap.attention.features import ReLU
 from iap.attention.moments import MOMENTS, weighted_moments
 from iap.attention.patches import Grid, as_pixels
 from iap.attention.primitives import relu, top_k_indices
-from iap.attention.selection import soft_top_k
+from iap.attention.selection import soft_top_k, zero_to_one
 from iap.policies.encoders.attention_config import MOST_DIMENSIONS, check_attention, scaled_centres
 from iap.policies.encoders.base import Encoder, Encoding, Shape, Statistics, Window
 from iap.policies.encoders.convolutions import Layers, check_layers
@@ -107,7 +107,7 @@ class ResidualRank(Encoder):
         xp = namespace(images=images)
         maps = apply_stem(params, self.layers(int(images.shape[3])), as_pixels(images))
         encoding, scores = self._read(params, maps, _shape_of(images))
-        best = xp.max(_zero_to_one(scores), axis=1)
+        best = xp.max(zero_to_one(scores), axis=1)
         selected = xp.reshape(top_k_indices(scores, self.top_k), (images.shape[0], -1))
         return encoding._replace(scores=best, selected=selected)
 
@@ -177,11 +177,3 @@ def _log_softmax(scores: Array) -> Array:
     xp = namespace(scores=scores)
     shifted = scores - xp.max(scores, axis=-1, keepdims=True)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-1, keepdims=True))
-
-
-def _zero_to_one(scores: Array) -> Array:
-    """Scores of each head from 0, the smallest, to 1; all 0 if they are equal."""
-    xp = namespace(scores=scores)
-    least, most = xp.min(scores, axis=-1, keepdims=True), xp.max(scores, axis=-1, keepdims=True)
-    span = most - least
-    return (scores - least) / xp.where(span > 0, span, xp.ones_like(span))
