@@ -5,16 +5,25 @@ from typing import Any
 
 import numpy as np
 
-from iap._validation import require_number
+from iap._validation import require_count, require_number
 from iap.distillation.teachers import Teacher, TeacherConfig, require_label
 from iap.envs.core import action_map
-from iap.envs.protocols import Keypoints, Label, LazyRendering, RandomizableState, find_protocol, require_protocol
+from iap.envs.protocols import (
+    Keypoints,
+    Label,
+    LazyRendering,
+    RandomizableState,
+    VisualSeeds,
+    find_protocol,
+    require_protocol,
+)
 from iap.policies import Moments, Policy
 from iap.policies.preprocessing import preprocess_image
 from iap.rollouts import Episode, Job
 from iap.rollouts.job import Runner
 
 LABELLING = 7919  # decouples the noise of an episode from its environment, which has the same seed
+APPEARANCE = 7907  # and its visual seed from both
 ACTION_BOUND = 1.0
 
 Arrays = dict[str, np.ndarray]
@@ -33,6 +42,9 @@ class LabellingJob(Job):
         keypoints: names of keypoints whose image coordinates are part of the data, in this frame and in the last.
         random_share: of the episodes that start in a random state, see `iap.envs.protocols.RandomizableState`.
         samples_per_episode: so many random steps of each episode are part of the data; all of them if None.
+        visual_seeds: the number of visual seeds that the episodes share, see `iap.envs.protocols.VisualSeeds`; None for
+            one of its own for each episode.
+        first_visual_seed: the smallest of them.
     """
 
     teacher: TeacherConfig = field(default_factory=TeacherConfig)
@@ -43,10 +55,14 @@ class LabellingJob(Job):
     keypoints: tuple[str, ...] = ()
     random_share: float = 0.0
     samples_per_episode: int | None = None
+    visual_seeds: int | None = None
+    first_visual_seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_number("teacher_share", self.teacher_share, 0, 1)
+        if self.visual_seeds is not None:
+            require_count("visual_seeds", self.visual_seeds)
 
     def make_runner(self) -> "LabellingRunner":
         """What executes the episodes in one process."""
@@ -91,7 +107,7 @@ def label_episode(env: Any, student: Policy, teacher: Teacher, job: LabellingJob
     needs_student = job.teacher_share < 1 or job.keep_inputs
     lazy, to_action = find_protocol(env, LazyRendering), action_map(env.action_space)
     recorder = _Recorder(job, env)
-    observation, _ = env.reset(seed=seed)
+    observation, _ = env.reset(seed=seed, options=_appearance(job, env, seed))
     if rng.random() < job.random_share:
         observation = require_protocol(env, RandomizableState).randomize_state(rng)
     chosen = _chosen_steps(job, rng)
@@ -116,6 +132,15 @@ def label_episode(env: Any, student: Policy, teacher: Teacher, job: LabellingJob
         lazy.set_rendering(True)
     moments = Moments.none(job.policy.inputs_size)
     return LabelledEpisode(seed, total, steps, moments, arrays=recorder.arrays(), axes=recorder.axes)
+
+
+def _appearance(job: LabellingJob, env: Any, seed: int) -> dict[str, int] | None:
+    """The options of `reset` that choose one of the visual seeds."""
+    if job.visual_seeds is None:
+        return None
+    require_protocol(env, VisualSeeds)
+    drawn = np.random.default_rng((seed, APPEARANCE)).integers(job.visual_seeds)
+    return {"visual_seed": job.first_visual_seed + int(drawn)}
 
 
 def _chosen_steps(job: LabellingJob, rng: np.random.Generator) -> set[int] | None:

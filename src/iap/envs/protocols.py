@@ -12,6 +12,7 @@ An environment implements a protocol by having all of its members; it need not i
 | `PrivilegedTeacher` | `label()` | distillation |
 | `Symmetry` | `symmetry` | left-right symmetric policies |
 | `RandomizableState` | `randomize_state(rng)` | distillation |
+| `VisualSeeds` | `has_visual_seeds` | distillation, probes |
 """
 
 import inspect
@@ -134,6 +135,16 @@ class RandomizableState(Protocol):
 
     def randomize_state(self, rng: np.random.Generator) -> Any:
         """Draw a state from `rng`, and return the observation in it."""
+        ...
+
+
+@runtime_checkable
+class VisualSeeds(Protocol):
+    """An environment whose appearance has a seed of its own, apart from its motion."""
+
+    @property
+    def has_visual_seeds(self) -> bool:
+        """Whether `reset(options={"visual_seed": …})` sets the appearance of the episode, and nothing else."""
         ...
 
 

@@ -18,6 +18,8 @@ class EncoderPretraining:
         samples_per_episode: of each episode, which has one background, camera and colours.
         episode_steps: length of the episodes.
         random_share: of the episodes that start in a random state.
+        visual_seeds: number of visual seeds (background, camera, colours) that the episodes share; None for one of its
+            own for each episode.
         noise: standard deviations of the noise on the teacher's actions; each episode draws one of them.
         keypoints: names of points in the image; the encoder needs two heads for each.
         updates: steps of gradient descent.
@@ -33,6 +35,7 @@ class EncoderPretraining:
     samples_per_episode: int = 40
     episode_steps: int = 120
     random_share: float = 0.5
+    visual_seeds: int | None = None
     noise: tuple[float, ...] = (0.0, 0.25, 0.5)
     keypoints: tuple[str, ...] = ()
     updates: int = 12_000
@@ -53,6 +56,8 @@ class EncoderPretraining:
             why=" (episode_steps)",
         )
         require_number("pretraining.encoder.random_share", self.random_share, 0, 1)
+        if self.visual_seeds is not None:
+            require_count("pretraining.encoder.visual_seeds", self.visual_seeds)
         require_positive("pretraining.encoder.learning_rate", self.learning_rate)
         for name in ("weight_decay", "state_weight", "keypoint_weight"):
             require_number(f"pretraining.encoder.{name}", getattr(self, name), 0, 100)

@@ -65,15 +65,48 @@ class EncoderTraining:
 
     def unexplained(self) -> float:
         """The share of the actions' variance on held-back episodes that the features do not explain."""
+        return self.errors(self._bank, self._validation)["actions"]
+
+    def errors(self, bank: Bank, rows: np.ndarray) -> dict[str, float]:
+        """The errors on some rows of a dataset.
+
+        Returns:
+            actions: the unexplained share of their variance.
+            state: the mean unexplained share of its numbers, if there is one.
+            keypoints: the mean distance to those in view in pixels, if there are some.
+        """
+        errors: dict[str, list[np.ndarray]] = {}
+        targets: dict[str, list[np.ndarray]] = {}
         with self._torch.no_grad():
-            errors, targets = [], []
-            for part in np.array_split(self._validation, -(-len(self._validation) // 128)):
-                batch = self._bank.rows(part, ("images", "actions"))
+            for part in np.array_split(rows, -(-len(rows) // 128)):
+                batch = bank.rows(part)
                 encoding, _ = self._encode(batch, self._statistics)
-                errors.append((self._action(encoding.features) - self._torch.from_numpy(batch["actions"])).numpy())
-                targets.append(batch["actions"])
-        error, target = np.concatenate(errors), np.concatenate(targets)
-        return float(np.square(error).sum() / np.square(target - target.mean(axis=0)).sum())
+                for name, (estimate, target) in self._estimates(encoding, batch).items():
+                    errors.setdefault(name, []).append(estimate.numpy() - target)
+                    targets.setdefault(name, []).append(target)
+        joined = {name: (np.concatenate(errors[name]), np.concatenate(targets[name])) for name in errors}
+        squares = {name: (np.square(error).sum(axis=0), _spread(target)) for name, (error, target) in joined.items()}
+        error, spread = squares["actions"]
+        shares = {"actions": error.sum() / spread.sum()}
+        if "state" in squares:
+            error, spread = squares["state"]
+            shares["state"] = np.mean(error[spread > 0] / spread[spread > 0])
+        if "keypoints" in joined:
+            half = np.array(self._policy.image_shape[:2]) / 2
+            distances = np.linalg.norm(joined["keypoints"][0] * half, axis=-1)
+            shares["keypoints"] = distances[(np.abs(joined["keypoints"][1]) <= 1).all(axis=-1)].mean()
+        return {name: float(value) for name, value in shares.items()}
+
+    def _estimates(self, encoding: Any, batch: Arrays) -> dict[str, tuple[Any, np.ndarray]]:
+        """What the features estimate, and what is right."""
+        found = {"actions": (self._action(encoding.features), batch["actions"])}
+        if self._state_scale is not None:
+            found["state"] = self._state(encoding.features), self._scaled_state(batch)
+        if self._options.keypoints:
+            heads = 2 * len(self._options.keypoints)
+            places = batch["keypoints"].reshape(len(batch["keypoints"]), heads, 2)
+            found["keypoints"] = self._centroids(encoding), places
+        return found
 
     def vector(self) -> np.ndarray:
         """θ with the encoder's parameters, batch norm folded in."""
@@ -141,15 +174,27 @@ class EncoderTraining:
         hidden = torch.tanh(features @ readers["hidden.weight"].T + readers["hidden.bias"])
         return torch.tanh(hidden @ readers["action.weight"].T + readers["action.bias"])
 
+    def _state(self, features: Any) -> Any:
+        return features @ self._readers["state.weight"].T + self._readers["state.bias"]
+
+    def _scaled_state(self, batch: Arrays) -> np.ndarray:
+        assert self._state_scale is not None
+        mean, scale, _ = self._state_scale.coefficients
+        return ((batch["state"] - mean) * scale).astype(np.float32)
+
+    def _centroids(self, encoding: Any) -> Any:
+        """Row and column of the heads that keypoints supervise, from −1 to 1."""
+        heads = 2 * len(self._options.keypoints)
+        features = encoding.features.reshape(len(encoding.features), -1, self._policy.encoding_size // self._heads)
+        return features[:, :heads, :2]
+
     def _loss(self, encoding: Any, batch: Arrays) -> Any:
         torch, options = self._torch, self._options
         smooth = torch.nn.functional.smooth_l1_loss
         loss = torch.mean((self._action(encoding.features) - torch.from_numpy(batch["actions"])) ** 2)
         if self._state_scale is not None:
-            mean, scale, _ = self._state_scale.coefficients
-            target = torch.from_numpy(((batch["state"] - mean) * scale).astype(np.float32))
-            estimated = encoding.features @ self._readers["state.weight"].T + self._readers["state.bias"]
-            loss = loss + options.state_weight * smooth(estimated, target)
+            target = torch.from_numpy(self._scaled_state(batch))
+            loss = loss + options.state_weight * smooth(self._state(encoding.features), target)
         if options.keypoints:
             loss = loss + options.keypoint_weight * self._keypoint_loss(encoding, batch["keypoints"])
         return loss
@@ -164,9 +209,8 @@ class EncoderTraining:
         cells = torch.clip(((places + 1) / 2 * size).long(), torch.zeros(2, dtype=torch.long), size - 1)
         index = (cells[..., 0] * columns + cells[..., 1])[..., None]
         entropy = -torch.gather(encoding.log_maps[:, :heads], 2, index)[..., 0]
-        features = encoding.features.reshape(len(keypoints), -1, self._policy.encoding_size // self._heads)
         smooth = torch.nn.functional.smooth_l1_loss
-        errors = smooth(features[:, :heads, :2], places.clip(-1, 1), reduction="none").sum(dim=-1)
+        errors = smooth(self._centroids(encoding), places.clip(-1, 1), reduction="none").sum(dim=-1)
         return torch.sum(visible * (entropy + CENTROID_WEIGHT * errors)) / visible.sum().clip(1)
 
     @property
@@ -180,6 +224,11 @@ class EncoderTraining:
             before = self._statistics.get(name, now)
             first, second = (b + STATISTICS_RATE * (n - b) for b, n in zip(before, now, strict=True))
             self._statistics[name] = first, second
+
+
+def _spread(target: np.ndarray) -> np.ndarray:
+    """The sum of squares of each column around its mean."""
+    return np.square(target - target.mean(axis=0)).sum(axis=0)
 
 
 def _grid_of(policy: PolicyConfig) -> Grid:

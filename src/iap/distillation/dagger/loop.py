@@ -16,13 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from iap.distillation.bank import Bank
+from iap.distillation.collecting import BLOCK, collect
 from iap.distillation.dagger.config import DAgger
 from iap.distillation.dagger.encoder_training import EncoderTraining
 from iap.distillation.dagger.end_to_end import EndToEndTraining, Sampler
 from iap.distillation.dagger.imitation import act
 from iap.distillation.dagger.place import ENCODER, Place, load_place, save_place
 from iap.distillation.dagger.sequences import SequenceTraining
-from iap.distillation.labelling import Arrays, LabelledEpisode, LabellingJob
+from iap.distillation.labelling import Arrays, LabellingJob
 from iap.distillation.optimisation import load_torch, one_torch_thread
 from iap.distillation.pretrained import PRETRAINING, Pretrained, Report
 from iap.distillation.teachers import TeacherConfig
@@ -33,7 +34,6 @@ from iap.rollouts import TRAINING_SEEDS, Job, Pool, draw_seeds
 
 EPISODES = PRETRAINING + (1 << 17)  # the stream of the episodes' seeds
 ENCODER_EPISODES = PRETRAINING + (1 << 18)
-BLOCK = 8  # episodes that are collected before they are written
 CHECKPOINT_EVERY_S = 5.0
 REPORT_EVERY = 50  # updates
 COMPARED = 512  # steps on which the soft and the hard selection are compared
@@ -168,6 +168,7 @@ class _Distillation:
             keypoints=options.keypoints,
             random_share=options.random_share,
             samples_per_episode=options.samples_per_episode,
+            visual_seeds=options.visual_seeds,
         )
         self._fill(bank, ENCODER, options.samples, job, place.theta, Normaliser.none(self.job.policy.inputs_size))
         training = EncoderTraining(options, self.job.policy, bank, place.theta, self.seed)
@@ -198,14 +199,18 @@ class _Distillation:
         what = "images" if stage == ENCODER else f"episodes of round {stage + 1}"
         stream = ENCODER_EPISODES if stage == ENCODER else EPISODES
         with self.pool.for_job(job) as pool:
-            while (done := bank.steps_of(stage)) < steps:
-                self.report(f"collecting labelled {what}, {done:,} of {steps:,} steps", self._share(stage, 0))
-                seeds = draw_seeds(self.seed, stream + bank.blocks, BLOCK, TRAINING_SEEDS)
-                [episodes] = pool.evaluate(theta[None], [seeds], normaliser)
-                finished = [episode for episode in episodes if isinstance(episode, LabelledEpisode) and episode.arrays]
-                if not finished:
-                    raise RuntimeError(f"every episode of a block failed, the last one with: {episodes[-1].error}")
-                bank.append(finished, stage)
+            collect(
+                bank,
+                stage,
+                steps,
+                pool,
+                theta,
+                normaliser,
+                lambda block: draw_seeds(self.seed, stream + block, BLOCK, TRAINING_SEEDS),
+                lambda done: self.report(
+                    f"collecting labelled {what}, {done:,} of {steps:,} steps", self._share(stage, 0)
+                ),
+            )
 
     def _normaliser(self) -> Normaliser:
         """The statistics of the controller's inputs in the first round, frozen from then on.

@@ -80,6 +80,7 @@ class SuiteTask(gymnasium.Env):
     """
 
     segment_names = SEGMENTS
+    has_visual_seeds = True
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012
 
     def __init__(
