@@ -1,6 +1,7 @@
 """Errors of encoders that are trained on labelled images."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,8 @@ def test_a_trained_encoder_knows_more_than_an_untrained_one_and_a_blind_one_noth
 def labelled(job: LabellingJob, seed: int) -> tuple[dict, int]:
     env, student = job.env.make(), Policy(job.policy, flatten(init(job.policy, 0)))
     episode = label_episode(env, student, job.teacher.make(), job, seed)
-    return episode.arrays, env.unwrapped.visual_seed
+    unwrapped: Any = env.unwrapped
+    return episode.arrays, unwrapped.visual_seed
 
 
 def test_visual_seeds_change_the_images_and_not_the_states():
