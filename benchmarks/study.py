@@ -16,6 +16,7 @@ import argparse
 import importlib
 import json
 import os
+import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,18 +35,41 @@ EPISODES = 100
 
 def run_arm(name: str, config: TrainConfig, path: Path, workers: int, env_options: Mapping, first_seed: int) -> dict:
     """Finish the training of a run and evaluate its best policy."""
+    before = cpu_minutes()
     train_to_end(
         config,
         path,
         lambda job: LocalPool(job, workers),
         lambda row: print(f"{name}: {progress(row)}", flush=True),
+        on_start=Start(name),
     )
+    cost = path / "cost.json"
+    if not cost.exists():
+        write_json({"cpu_minutes": round(cpu_minutes() - before, 1)}, cost)
     evaluation = path / "evaluation.json"
     if not evaluation.exists():
         policy, _ = locate_policy(str(path), env_options=env_options)
         with LocalPool(policy_job(policy), workers) as pool:
             write_json(evaluate(policy, pool, EPISODES, first_seed).to_json(), evaluation)
     return json.loads(evaluation.read_text())
+
+
+class Start:
+    """Prints what is done before the first iteration, once for each hundredth of it."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._printed = name, -1
+
+    def __call__(self, what: str, share: float) -> None:
+        if int(100 * share) != self._printed:
+            self._printed = int(100 * share)
+            print(f"{self._name}: {share:.0%} {what}", flush=True)
+
+
+def cpu_minutes() -> float:
+    """Minutes of CPU time of this process and its workers that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used) / 60
 
 
 def progress(row: Mapping) -> str:

@@ -81,10 +81,12 @@ def train_to_end(
     report: Callable[[Row], None],
     warn: Callable[[str], None] = lambda line: warnings.warn(line, RuntimeWarning, stacklevel=2),
     teacher: TeacherConfig | None = None,
+    on_start: Callable[[str, float], None] = lambda _what, _share: None,
 ) -> RunDirectory:
     """A run of this config in this folder, trained to its end; one that was stopped is resumed.
 
-    A run with fewer iterations is extended.
+    A run with fewer iterations is extended. `on_start` is called with what is done before the first iteration, such as
+    a round of distillation, and which share of it is done.
     """
     config = fit_to_env(config)
     check_start(config, teacher)
@@ -103,7 +105,7 @@ def train_to_end(
     if not rows or rows[-1]["iteration"] < config.iterations:
         pool: Pool
         with run.discarded_after_an_error(), open_pool(config.job) as pool:
-            train(config, pool, run, report, on_failure=warn, teacher=teacher)
+            train(config, pool, run, report, on_start, on_failure=warn, teacher=teacher)
     return run
 
 
