@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from export_cases import EXPORTED, built_cases, image_type_of_zoo, with_random_numbers, worst_difference, zoo_policy
+from export_cases import ZOO, built_cases, image_type_of_zoo, with_random_numbers, worst_difference, zoo_policy
 
 from iap.interop.onnx import OnnxPolicy, export_onnx, policy_to_onnx
-from iap.policies import PolicyConfig, Trans, from_json
+from iap.policies import AttentionAgent, PolicyConfig, from_json
 
 BUILT = built_cases()
 ROUNDING = 5e-4  # of float32 on synthetic images; on recorded steps of their environments all agree to 1e-4
@@ -18,7 +18,7 @@ def in_onnxruntime(policy, image_type: str) -> OnnxPolicy:
     return OnnxPolicy(policy_to_onnx(policy, "policy", image_type).SerializeToString())
 
 
-@pytest.mark.parametrize("name", EXPORTED)
+@pytest.mark.parametrize("name", ZOO)
 def test_a_zoo_policy_in_onnx_does_what_it_does_in_python(name: str) -> None:
     policy, image_type = zoo_policy(name), image_type_of_zoo(name)
     assert worst_difference(policy, in_onnxruntime(policy, image_type), image_type) < ROUNDING
@@ -57,8 +57,10 @@ def test_state_is_explicit_and_a_held_command_ignores_the_image() -> None:
 
 
 def test_parts_without_a_graph_are_refused_by_name() -> None:
-    policy = with_random_numbers(PolicyConfig((8, 8, 1), 0, 1, Trans(2, 2)))
-    with pytest.raises(ValueError, match="'trans': this encoder cannot be exported as ONNX; those that can: rank"):
+    policy = with_random_numbers(PolicyConfig((8, 8, 1), 0, 1, AttentionAgent(3, 2, top_k=4)))
+    with pytest.raises(
+        ValueError, match="'attention-agent': this encoder cannot be exported as ONNX; those that can: rank"
+    ):
         policy_to_onnx(policy)
 
 

@@ -11,11 +11,12 @@ Emitters = Registry[Callable[..., Any]]
 # The name of an encoder or a controller → the function that adds its code to a `Source`. Packages that register a part
 # of their own add its emitter through the entry points `iap.c_encoders` and `iap.c_controllers`.
 C_ENCODERS: Emitters = Registry("C emitter of an encoder", group="iap.c_encoders")
-C_ENCODERS.register("rank", "iap.interop.c.rank:emit_rank")
-C_ENCODERS.register("multi-head-rank", "iap.interop.c.multi_head_rank:emit_multi_head_rank")
-C_ENCODERS.register("residual-rank", "iap.interop.c.residual_rank:emit_residual_rank")
-C_ENCODERS.register("cnn", "iap.interop.c.convolutions:emit_cnn")
-C_ENCODERS.register("blind", "iap.interop.c.rank:emit_blind")
+C_ENCODERS.register("rank", "iap.interop.c.encoders.rank:emit_rank")
+C_ENCODERS.register("multi-head-rank", "iap.interop.c.encoders.multi_head_rank:emit_multi_head_rank")
+C_ENCODERS.register("residual-rank", "iap.interop.c.encoders.residual_rank:emit_residual_rank")
+C_ENCODERS.register("trans", "iap.interop.c.encoders.trans:emit_trans")
+C_ENCODERS.register("cnn", "iap.interop.c.encoders.convolutions:emit_cnn")
+C_ENCODERS.register("blind", "iap.interop.c.encoders.rank:emit_blind")
 
 C_CONTROLLERS: Emitters = Registry("C emitter of a controller", group="iap.c_controllers")
 C_CONTROLLERS.register("linear", "iap.interop.c.controllers:emit_layers")
@@ -30,6 +31,7 @@ ONNX_ENCODERS: Emitters = Registry("ONNX emitter of an encoder", group="iap.onnx
 ONNX_ENCODERS.register("rank", "iap.interop.onnx.encoders:add_rank")
 ONNX_ENCODERS.register("multi-head-rank", "iap.interop.onnx.encoders:add_multi_head_rank")
 ONNX_ENCODERS.register("residual-rank", "iap.interop.onnx.residual_rank:add_residual_rank")
+ONNX_ENCODERS.register("trans", "iap.interop.onnx.encoders:add_trans")
 ONNX_ENCODERS.register("cnn", "iap.interop.onnx.encoders:add_cnn")
 ONNX_ENCODERS.register("blind", "iap.interop.onnx.encoders:add_blind")
 

@@ -40,9 +40,15 @@ def step_in_numpy(
     after = outcome.state._replace(
         previous=previous, first=first, keys=keys, image=kept, first_image=first_image, frames=state.frames + 1
     )
-    scores = NO_SCORES if encoding.scores is None else encoding.scores[0]
+    scores = NO_SCORES if encoding.scores is None else _scaled(np.asarray(encoding.scores[0]))
     selected = NO_SELECTION if encoding.selected is None else np.asarray(encoding.selected[0])
     return Outcome(outcome.action, after, scores, selected)
+
+
+def _scaled(scores: np.ndarray) -> np.ndarray:
+    """With the largest magnitude 1, as compiled: the scores of an image and of its mirror image are added."""
+    largest = np.abs(scores).max()
+    return scores / largest if largest > 0 else scores
 
 
 def _combine_frames(

@@ -96,3 +96,15 @@ def wrapped(items: list[str]) -> str:
 def filled(text: str, **names: object) -> str:
     """The text with $names replaced."""
     return Template(text).substitute(names)
+
+
+def flip_names(source: Source) -> dict[str, str]:
+    """How functions take and give `flipped`, and the column of a pixel."""
+    if not source.flips:
+        return {"flip_argument": "", "flip_value": "", "column": "x"}
+    return {"flip_argument": ", int flipped", "flip_value": ", flipped", "column": "(flipped ? WIDTH - 1 - x : x)"}
+
+
+def pixel_scale(source: Source) -> tuple[str, str]:
+    """The factor and the offset that bring a pixel to the range around 0."""
+    return ("(1.0f / 255.0f)", " - 0.5f") if source.pixel == "uint8_t" else ("1.0f", "")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from iap.attention.kernels.folding import position_shares
+from iap.interop.onnx.attention import add_attention, add_trans_features, project
 from iap.interop.onnx.graph import Graph
 from iap.interop.onnx.patch_features import (
     Selection,
@@ -15,7 +15,7 @@ from iap.interop.onnx.patch_features import (
     zero_to_one,
 )
 from iap.interop.rank_options import refuse_rank_options
-from iap.policies import CNN, Blind, MultiHeadRank, Rank
+from iap.policies import CNN, Blind, MultiHeadRank, Rank, Trans
 from iap.policies.encoders.attention_config import scaled_centres
 from iap.policies.encoders.base import Shape
 from iap.policies.encoders.convolutions import Layers, map_shapes
@@ -32,22 +32,22 @@ class Encoded(NamedTuple):
 
 
 def add_rank(graph: Graph, encoder: Rank, params: Arrays, pixels: str, image: Shape) -> Encoded:
-    """IAP-rank with ReLU features."""
+    """IAP-rank."""
     refuse_rank_options(encoder, "ONNX graph")
-    window, inputs, op = encoder.window(image), encoder.patch**2 * image[2], graph.op
-    weights = np.concatenate([params["query.weight"], params["key.weight"]])
-    biases = [params.get(f"{side}.bias", np.zeros(encoder.d, np.float32)) for side in ("query", "key")]
-    row_shares, column_shares = position_shares(weights.astype(np.float64), inputs, window.grid, encoder.positions)
-    shares = row_shares[:, :, None] + column_shares[:, None, :] + np.concatenate(biases)[:, None, None]
-    convolved = _convolve(graph, pixels, weights[:, :inputs], image[2], encoder.stride)
-    both = graph.reshape(op("Relu", op("Add", convolved, shares[None])), 0, 2 * encoder.d, window.grid.patches)
-    queries, keys = graph.slice(both, 0, encoder.d, 1), graph.slice(both, encoder.d, 2 * encoder.d, 1)
-    if encoder.learn_pooling:
-        queries = op("Mul", queries, (1 + params["pooling"])[None, None])
-    scores = graph.reduce("Sum", op("Mul", keys, graph.reduce("Mean", queries, 2)), 1, keep=False)
+    window, op = encoder.window(image), graph.op
+    queries, keys = project(graph, encoder, params, ("query", "key"), pixels, image)
+    pooling = 1 + params["pooling"] if encoder.learn_pooling else None
+    scores = add_attention(graph, encoder, queries, keys, pooling).scores
     values, indices = op("TopK", scores, np.array([encoder.top_k]), outputs=2)
     selection = Selection(pixels, values, indices, window, image, encoder.top_k)
     return Encoded(add_patch_features(graph, encoder.features, params, selection), scores, indices)
+
+
+def add_trans(graph: Graph, encoder: Trans, params: Arrays, pixels: str, image: Shape) -> Encoded:
+    """IAP-trans: no patch is selected, and the scores are the attention that each patch receives."""
+    queries, keys, values = project(graph, encoder, params, ("query", "key", "value"), pixels, image)
+    attended = add_attention(graph, encoder, queries, keys, np.abs(params["pooling"]).mean(axis=0))
+    return Encoded(add_trans_features(graph, encoder, params, attended, values), attended.scores)
 
 
 def add_multi_head_rank(graph: Graph, encoder: MultiHeadRank, params: Arrays, pixels: str, image: Shape) -> Encoded:
@@ -57,7 +57,7 @@ def add_multi_head_rank(graph: Graph, encoder: MultiHeadRank, params: Arrays, pi
     channels = map_shapes(encoder.stem, image)[-1][2]
     weights = np.concatenate([params["query.weight"], params["key.weight"]])
     biases = np.concatenate([params["query.bias"], params["key.bias"]])
-    convolved = op("Relu", _convolve(graph, maps, weights, channels, encoder.stride, biases))
+    convolved = op("Relu", graph.convolve(maps, weights, channels, encoder.stride, biases))
     both = graph.reshape(convolved, 0, 2 * d, window.grid.patches)
     queries, keys = graph.slice(both, 0, d, 1), graph.slice(both, d, 2 * d, 1)
     pooled = graph.transpose(graph.reduce("Mean", queries, 2), 0, 2, 1)  # (n, 1, d)
@@ -89,15 +89,5 @@ def _add_layers(graph: Graph, name: str, layers: Layers, params: Arrays, x: str,
     shapes = map_shapes(layers, image)
     for i, (_, _, stride) in enumerate(layers):
         weights, biases = params[f"{name}.{i}.weight"], params[f"{name}.{i}.bias"]
-        x = graph.op("Relu", _convolve(graph, x, weights, shapes[i][2], stride, biases))
+        x = graph.op("Relu", graph.convolve(x, weights, shapes[i][2], stride, biases))
     return x
-
-
-def _convolve(
-    graph: Graph, x: str, weights: np.ndarray, channels: int, stride: int, biases: np.ndarray | None = None
-) -> str:
-    """Weights (filters, taps in the order row, column, channel) on (n, C, H, W)."""
-    side = round((weights.shape[1] // channels) ** 0.5)
-    kernel = weights.reshape(len(weights), side, side, channels).transpose(0, 3, 1, 2)
-    others = [] if biases is None else [biases]
-    return graph.op("Conv", x, kernel, *others, strides=[stride, stride])

@@ -91,6 +91,15 @@ class Graph:
         """x·Wᵀ + b."""
         return self.op("Add", self.op("MatMul", x, weight.T), bias)
 
-    def either(self, condition: str, x: str, y: Any) -> str:
+    def either(self, condition: str, x: Any, y: Any) -> str:
         """Where."""
         return self.op("Where", condition, x, y)
+
+    def convolve(
+        self, x: str, weights: np.ndarray, channels: int, stride: int, biases: np.ndarray | None = None
+    ) -> str:
+        """Weights (filters, taps in the order row, column, channel) on (n, C, H, W)."""
+        side = round((weights.shape[1] // channels) ** 0.5)
+        kernel = weights.reshape(len(weights), side, side, channels).transpose(0, 3, 1, 2)
+        others = [] if biases is None else [biases]
+        return self.op("Conv", x, kernel, *others, strides=[stride, stride])

@@ -8,7 +8,7 @@ import numpy as np
 
 from iap.attention.selection import EQUAL
 from iap.interop.onnx.graph import Graph
-from iap.policies import PooledMoments, SelectedPatches
+from iap.policies import PooledMoments, SelectedPatches, SeparableFilters
 from iap.policies.encoders.attention_config import scaled_centres
 from iap.policies.encoders.base import Shape, Window
 from iap.policies.encoders.patch_features import PatchFeatures
@@ -47,6 +47,8 @@ def add_patch_features(
         return _pooled(graph, features, params, selection)
     if isinstance(features, SelectedPatches):
         return _selected(graph, features, params, selection)
+    if isinstance(features, SeparableFilters):
+        return _filters(graph, params, selection)
     raise ValueError(f"features {type(features).__name__} have no ONNX graph")
 
 
@@ -124,12 +126,29 @@ def _selected(graph: Graph, features: SelectedPatches, params: Mapping[str, np.n
     values = graph.concat(*parts, axis=-1)  # (n, L, size)
     size = features.value_size(window, channels)
     if features.masked:
-        matches = op("Equal", graph.unsqueeze(selection.indices, 2), np.arange(patches)[None, None])
-        is_selected = graph.reduce("Max", op("Cast", matches, to=1), 1, keep=False)
-        values = op("Mul", values, graph.unsqueeze(is_selected, 2))
+        values = op("Mul", values, graph.unsqueeze(_is_selected(graph, selection), 2))
         return graph.reshape(values, -1, patches * size)
     indices = selection.indices
     if features.order == "image":
         indices = op("TopK", indices, np.array([selection.top_k]), outputs=2, largest=0)[0]
     place = op("Expand", graph.unsqueeze(indices, 2), np.array([1, 1, size]))
     return graph.reshape(op("GatherElements", values, place, axis=1), -1, selection.top_k * size)
+
+
+def _filters(graph: Graph, params: Mapping[str, np.ndarray], selection: Selection) -> str:
+    """Separable filters over the image in which all other patches are masked."""
+    op, window, channels = graph.op, selection.window, selection.image[2]
+    (rows, columns), side = window.grid, window.patch
+    cut = graph.slice(graph.slice(selection.pixels, 0, rows * side, 2), 0, columns * side, 3)
+    blocks = graph.reshape(graph.transpose(cut, 0, 2, 3, 1), -1, rows, side, columns, side * channels)
+    masked = op("Mul", blocks, graph.reshape(_is_selected(graph, selection), -1, rows, 1, columns, 1))
+    flat = graph.reshape(masked, -1, rows * side, columns * side * channels)
+    products = op("Mul", op("MatMul", params["rows.weight"], flat), params["columns.weight"])
+    return op("Tanh", op("Add", graph.reduce("Sum", products, 2, keep=False), params["filters.bias"]))
+
+
+def _is_selected(graph: Graph, selection: Selection) -> str:
+    """1 for each selected patch and 0 for the others, (n, L)."""
+    numbers = np.arange(selection.window.grid.patches)[None, None]
+    matches = graph.op("Equal", graph.unsqueeze(selection.indices, 2), numbers)
+    return graph.reduce("Max", graph.op("Cast", matches, to=1), 1, keep=False)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from iap.interop.c.multi_head_rank import HEAD
-from iap.interop.c.patch_features import emit_moments, flip_names
-from iap.interop.c.selection import emit_differ, emit_patches, emit_select_top
-from iap.interop.c.source import Source
+from iap.interop.c.encoders.multi_head_rank import HEAD
+from iap.interop.c.encoders.patch_features import emit_moments
+from iap.interop.c.encoders.selection import emit_differ, emit_patches, emit_select_top
+from iap.interop.c.source import Source, flip_names
 from iap.policies.encoders.base import Shape
 from iap.policies.encoders.residual_rank import ResidualRank
 from iap.policies.encoders.residual_rank.stem import StemLayer, stem_output

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from iap.interop.c.patch_features import flip_names
-from iap.interop.c.projection import Map, emit_projection
-from iap.interop.c.rank import emit_layers_on_pixels
-from iap.interop.c.source import Source
+from iap.interop.c.encoders.projection import Map, emit_layers_on_pixels, emit_projection
+from iap.interop.c.source import Source, flip_names
 from iap.policies import CNN
 from iap.policies.encoders.base import Shape
 from iap.policies.encoders.convolutions import Layers, map_shapes

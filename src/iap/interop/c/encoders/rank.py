@@ -1,16 +1,23 @@
-"""The rank encoder in C: one pass over the image pools the queries, another scores the keys; neither is stored."""
+"""The rank encoder in C.
+
+With ReLU features one pass over the image pools the queries and another scores the keys, and neither is stored; other
+kernels store both.
+"""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from iap.attention.kernels.folding import Layer, position_shares
-from iap.interop.c.patch_features import emit_patch_features, flip_names
-from iap.interop.c.projection import Map, emit_projection
-from iap.interop.c.selection import emit_patches, emit_select_top
-from iap.interop.c.source import Source
+from iap.attention.features import ReLU
+from iap.attention.kernels.folding import position_shares
+from iap.interop.c.encoders.attention import emit_attention
+from iap.interop.c.encoders.patch_features import emit_patch_features
+from iap.interop.c.encoders.projection import emit_layers_on_pixels
+from iap.interop.c.encoders.selection import emit_patches, emit_select_top
+from iap.interop.c.source import Source, filled, flip_names
 from iap.interop.rank_options import refuse_rank_options
 from iap.policies import Blind, Rank
+from iap.policies.encoders.attention_config import with_scaled_pixels
 from iap.policies.encoders.base import Shape
 
 POOL = """
@@ -55,14 +62,20 @@ static void score_keys(const ${name}_pixel *image, const float *pooled, float *s
     }
 }
 """
+TWO_PASSES = """\
+    float pooled[D];
+    pool_queries(image, pooled$flip_value);
+    score_keys(image, pooled, state->scores$flip_value);
+"""
+STORED = """\
+    project(image, state->projected$flip_value);
+    attend(state);
+"""
 ENCODE = """
 static void encode(${name}_state *state, const ${name}_pixel *image, ${name}_index *selected,
                    float *features$flip_argument)
 {
-    float pooled[D];
-    pool_queries(image, pooled$flip_value);
-    score_keys(image, pooled, state->scores$flip_value);
-    select_top(state->scores, selected);
+${score}    select_top(state->scores, selected);
     patch_features(image, state->scores, selected, features$flip_value);
 }
 """
@@ -71,12 +84,30 @@ static void encode(${name}_state *state, const ${name}_pixel *image, ${name}_ind
 def emit_rank(source: Source, encoder: Rank, params: Mapping[str, np.ndarray], image: Shape) -> None:
     """`encode` for images of this shape, after preprocessing."""
     refuse_rank_options(encoder, "C code")
-    window = encoder.window(image)
-    layers = [Layer(params[f"{side}.weight"].T, params.get(f"{side}.bias")) for side in ("query", "key")]
-    weights = np.concatenate([layer.weights.T for layer in layers]).astype(np.float64)
-    biases = [np.zeros(encoder.d) if layer.bias is None else layer.bias for layer in layers]
+    window, names = encoder.window(image), {"name": source.name, **flip_names(source)}
+    pooling = 1 + params["pooling"] if encoder.learn_pooling else None
+    if isinstance(encoder.kernel, ReLU) and not encoder.normalise_rows:
+        _emit_two_passes(source, encoder, params, image, pooling)
+        score = filled(TWO_PASSES, **names)
+    else:
+        emit_attention(source, encoder, params, image, ("query", "key"), pooling)
+        score = filled(STORED, **names)
+    emit_select_top(source, encoder.top_k)
+    source.size("SELECTED", encoder.top_k)
+    emit_patch_features(source, encoder.features, params, window, image, encoder.top_k)
+    source.code(ENCODE, score=score, **names)
+
+
+def _emit_two_passes(
+    source: Source, encoder: Rank, params: Mapping[str, np.ndarray], image: Shape, pooling: np.ndarray | None
+) -> None:
+    """`pool_queries` and `score_keys`."""
+    window, sides = encoder.window(image), ("query", "key")
+    folded, positions = with_scaled_pixels(params, sides, encoder, image[2])
+    weights = np.concatenate([folded[f"{side}.weight"] for side in sides]).astype(np.float64)
+    biases = [folded.get(f"{side}.bias", np.zeros(encoder.d)) for side in sides]
     pixels = encoder.patch**2 * image[2]
-    row_shares, column_shares = position_shares(weights, pixels, window.grid, encoder.positions)
+    row_shares, column_shares = position_shares(weights, pixels, window.grid, positions)
     row_shares = row_shares + np.concatenate(biases)[:, None]
     emit_layers_on_pixels(
         source, "qk", image, encoder.patch, encoder.stride, weights[:, :pixels], row_shares, column_shares
@@ -85,33 +116,11 @@ def emit_rank(source: Source, encoder: Rank, params: Mapping[str, np.ndarray], i
     source.size("D", encoder.d)
     emit_patches(source, window)
     weight = ""
-    if encoder.learn_pooling:
-        source.floats("pooling", 1 + params["pooling"])
+    if pooling is not None:
+        source.floats("pooling", pooling)
         weight = "pooling[i * QK_COLUMNS + j] * "
     source.code(POOL, weight=weight, **names)
     source.code(SCORE, **names)
-    emit_select_top(source, encoder.top_k)
-    source.size("SELECTED", encoder.top_k)
-    emit_patch_features(source, encoder.features, params, window, image, encoder.top_k)
-    source.code(ENCODE, **names)
-
-
-def emit_layers_on_pixels(
-    source: Source,
-    name: str,
-    image: Shape,
-    patch: int,
-    stride: int,
-    weights: np.ndarray,
-    row_shares: np.ndarray,
-    column_shares: np.ndarray,
-) -> None:
-    """A projection of the preprocessed image; the scale and offset of uint8 pixels become part of the constants."""
-    if source.pixel == "uint8_t":
-        row_shares = row_shares - 0.5 * weights.sum(axis=1, keepdims=True)
-        weights = weights / 255
-    pixels = Map(f"{source.name}_pixel", *image, interleaved=True)
-    emit_projection(source, name, pixels, patch, stride, weights, row_shares, column_shares, flips=source.flips)
 
 
 def emit_blind(source: Source, encoder: Blind, params: Mapping[str, np.ndarray], image: Shape) -> None:

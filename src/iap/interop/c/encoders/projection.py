@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iap.interop.c.source import Source, filled
+from iap.policies.encoders.base import Shape
 
 READ = """
 /* The lines of an image that row i of patches needs, as floats: [line][channel][phase of the stride][place]. */
@@ -106,6 +107,24 @@ def emit_projection(
     _emit_read(source, names, image, flips)
     groups = _groups(source, names, taps, column_shares)
     source.code(PROJECT, row_share=_row_share(source, name, row_shares), groups=groups, **names)
+
+
+def emit_layers_on_pixels(
+    source: Source,
+    name: str,
+    image: Shape,
+    patch: int,
+    stride: int,
+    weights: np.ndarray,
+    row_shares: np.ndarray,
+    column_shares: np.ndarray,
+) -> None:
+    """A projection of the preprocessed image; the scale and offset of uint8 pixels become part of the constants."""
+    if source.pixel == "uint8_t":
+        row_shares = row_shares - 0.5 * weights.sum(axis=1, keepdims=True)
+        weights = weights / 255
+    pixels = Map(f"{source.name}_pixel", *image, interleaved=True)
+    emit_projection(source, name, pixels, patch, stride, weights, row_shares, column_shares, flips=source.flips)
 
 
 def _row_share(source: Source, name: str, shares: np.ndarray) -> str:

@@ -1,13 +1,14 @@
-"""Selected patches → features in C: `SelectedPatches` and `PooledMoments`."""
+"""Selected patches → features in C: `SelectedPatches`, `PooledMoments` and `SeparableFilters`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from iap.interop.c.selection import emit_centres, emit_differ
-from iap.interop.c.source import Source, filled
-from iap.policies import PooledMoments, SelectedPatches
+from iap.interop.c.encoders.selection import emit_centres, emit_differ
+from iap.interop.c.encoders.separable_filters import emit_separable_filters
+from iap.interop.c.source import Source, filled, flip_names, pixel_scale
+from iap.policies import PooledMoments, SelectedPatches, SeparableFilters
 from iap.policies.encoders.base import Shape, Window
 from iap.policies.encoders.patch_features import PatchFeatures
 
@@ -152,13 +153,6 @@ VALUES = {
 }
 
 
-def flip_names(source: Source) -> dict[str, str]:
-    """How functions take and give `flipped`, and the column of a pixel."""
-    if not source.flips:
-        return {"flip_argument": "", "flip_value": "", "column": "x"}
-    return {"flip_argument": ", int flipped", "flip_value": ", flipped", "column": "(flipped ? WIDTH - 1 - x : x)"}
-
-
 def emit_moments(source: Source, window: Window, height: int, width: int, top_k: int) -> None:
     """`put_moments`."""
     emit_centres(source, window, height, width)
@@ -223,8 +217,7 @@ def _emit_selected(
         emit_centres(source, window, image[0], image[1])
     if set(features.values) - {"centres"}:
         source.size("PATCH_PIXELS", window.patch**2 * image[2])
-        is_bytes = source.pixel == "uint8_t"
-        scale, shift = ("(1.0f / 255.0f)", " - 0.5f") if is_bytes else ("1.0f", "")
+        scale, shift = pixel_scale(source)
         pixels = filled(PIXELS.lstrip("\n"), **names, scale=scale, shift=shift)
     if "projection" in features.values:
         source.size("PROJECTION", features.projection_size)
@@ -238,6 +231,7 @@ def _emit_selected(
 FEATURES: dict[type[PatchFeatures], Callable[..., None]] = {
     PooledMoments: _emit_pooled,
     SelectedPatches: _emit_selected,
+    SeparableFilters: emit_separable_filters,
 }
 
 

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from iap.interop.c.convolutions import emit_convolutions
-from iap.interop.c.patch_features import emit_moments, flip_names
-from iap.interop.c.projection import emit_projection
-from iap.interop.c.rank import emit_layers_on_pixels
-from iap.interop.c.selection import emit_differ, emit_patches, emit_select_top
-from iap.interop.c.source import Source
+from iap.interop.c.encoders.convolutions import emit_convolutions
+from iap.interop.c.encoders.patch_features import emit_moments
+from iap.interop.c.encoders.projection import emit_layers_on_pixels, emit_projection
+from iap.interop.c.encoders.selection import emit_differ, emit_patches, emit_select_top
+from iap.interop.c.source import Source, flip_names
 from iap.policies import MultiHeadRank
 from iap.policies.encoders.base import Shape
 

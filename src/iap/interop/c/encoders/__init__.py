@@ -1,0 +1,1 @@
+"""The encoders in C: one file each, and what they share."""
