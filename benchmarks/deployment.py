@@ -1,16 +1,14 @@
 """Exported policies: agreement with Python, closed-loop returns through C, speed, and Stable-Baselines3's extractor.
 
-    python benchmarks/deployment.py agreement returns speed extractor    # measures; about 15 minutes in all
-    python benchmarks/deployment.py                                      # writes docs/deployment.md and docs/sb3.md
+    python benchmarks/deployment.py agreement microcontroller returns speed extractor    # measures; about 30 minutes
+    python benchmarks/deployment.py    # writes docs/deployment.md and docs/sb3.md
 
 Agreement needs the tools that tools/install_export_tools.sh installs; speed needs a quiet machine.
 """
 
+import argparse
 import json
-import sys
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -24,7 +22,6 @@ from iap.bench.deploy import bench_deploy
 from iap.cli.tables import write_json
 from iap.interop.agreement import agreement
 from iap.interop.c import policy_to_c
-from iap.interop.compiling import FAST, compile_c
 from iap.interop.native import NativePolicy
 from iap.interop.node import run_in_node
 from iap.interop.onnx import OnnxPolicy, policy_to_onnx
@@ -35,14 +32,16 @@ from iap.zoo import zoo_file, zoo_names
 
 OUT = RESULTS / "deployment.json"
 STEPS, SEED = 1000, 1000
-ON_CORTEX_M4, M4_STEPS = ("obstacle-course", "step-stones-single-foot"), 100
+ON_CORTEX_M4, M4_STEPS = ("obstacle-course", "step-stones-single-foot", "step-stones", "step-stones-trans"), 100
+Results = Iterator[tuple[str, Any]]  # the name of a policy → what was measured
 CLOSED_LOOP, EPISODES = ("seek", "obstacle-course", "step-stones-single-foot"), 100
 TIMED = ("obstacle-course", "step-stones-single-foot", "seek", "cartpole-swingup", "walker-walk")
 
 
-def measure_agreement() -> dict[str, Any]:
+def measure_agreement(names: Sequence[str]) -> Results:
     """For each policy and format: the largest difference of an action, and the frames with the same patches."""
-    return {name: _agreement_of(name) for name in zoo_names()}
+    for name in names or zoo_names():
+        yield name, _agreement_of(name)
 
 
 def _agreement_of(name: str) -> dict[str, Any]:
@@ -72,17 +71,19 @@ def _agreement_of(name: str) -> dict[str, Any]:
     # The module gives the patches of the image itself; a symmetric policy has those of the mirror image besides.
     same = sum(set(done.selected[i]) <= set(np.asarray(steps[i].selected).tolist()) for i in frames)
     rows["wasm"] = {"worst": worst, "frames": len(frames), "same": same, "out_of_step": done.out_of_step}
-    with tempfile.TemporaryDirectory() as folder:
-        for compiler in ("gcc", "clang"):
-            for flags in (("-O2",), FAST):
-                compile_c(files, Path(folder), "unit.o", flags=("-Werror", *flags, "-c"), compiler=compiler)
-    if name in ON_CORTEX_M4:
-        rows["cortex_m4"] = _on_cortex_m4(policy, name, image_type, steps[:M4_STEPS])
     print(name, {label: f"{row['worst']:.1e}" for label, row in rows.items() if "worst" in row}, flush=True)
     return rows
 
 
-def _on_cortex_m4(policy: Policy, name: str, image_type: str, steps: list[Any]) -> dict[str, Any]:
+def measure_microcontroller(names: Sequence[str]) -> Results:
+    """Size, instructions and agreement with the host of the C code on a Cortex-M4."""
+    for name in names or ON_CORTEX_M4:
+        yield name, _on_cortex_m4(name)
+
+
+def _on_cortex_m4(name: str) -> dict[str, Any]:
+    policy = Policy.load(zoo_file(name))
+    image_type, steps = image_type_of(policy), record_steps(policy, M4_STEPS, SEED)
     files = policy_to_c(policy, name, image_type)
     measured = run_on_cortex_m4(files, steps)
     host, state, actions = NativePolicy(policy, image_type, flags=("-O2",)), None, []
@@ -90,39 +91,41 @@ def _on_cortex_m4(policy: Policy, name: str, image_type: str, steps: list[Any]) 
         state = host.reset() if step.starts or state is None else state
         action, state, _ = host.act(state, {"image": step.image, "sensors": step.sensors})
         actions.append(action)
-    return {
+    row = {
         "code_bytes": measured.code_bytes,
         "ram_bytes": measured.ram_bytes,
+        "stack_bytes": measured.stack_bytes,
         "instructions_a_frame": measured.instructions_a_frame,
         "instructions_a_held_step": measured.instructions_a_held_step,
         "difference_from_host": float(np.abs(measured.actions - np.array(actions)).max()),
     }
+    print(name, row, flush=True)
+    return row
 
 
-def measure_returns() -> dict[str, Any]:
+def measure_returns(names: Sequence[str]) -> Results:
     """Mean returns over the same episodes, acting in Python and acting through the C code."""
-    results = {}
-    for name in CLOSED_LOOP:
+    for name in names or CLOSED_LOOP:
         policy = Policy.load(zoo_file(name))
-        image_type = image_type_of(policy)
-        actors = {"python": policy, "c": NativePolicy(policy, image_type)}
-        results[name] = {}
+        actors = {"python": policy, "c": NativePolicy(policy, image_type_of(policy))}
+        row = {}
         for label, actor in actors.items():
             env = iap.make_env(policy.env)
             returns = np.array([run_episode(env, actor, SEED + i).total for i in range(EPISODES)])
             ci95 = 1.96 * returns.std(ddof=1) / np.sqrt(EPISODES)
-            results[name][label] = {"mean": float(returns.mean()), "ci95": float(ci95)}
+            row[label] = {"mean": float(returns.mean()), "ci95": float(ci95)}
             env.close()
-        print(name, results[name], flush=True)
-    return results
+        print(name, row, flush=True)
+        yield name, row
 
 
-def measure_speed() -> dict[str, Any]:
+def measure_speed(names: Sequence[str]) -> Results:
     """`iap bench deploy` of some policies."""
-    return {name: bench_deploy(f"zoo:{name}") for name in TIMED}
+    for name in names or TIMED:
+        yield name, bench_deploy(f"zoo:{name}")
 
 
-def measure_extractor() -> list[dict[str, Any]]:
+def measure_extractor(names: Sequence[str]) -> Results:
     """Parameters and milliseconds of feature extractors on 84×84×3 images, on one thread."""
     import torch
     from gymnasium import spaces
@@ -138,9 +141,8 @@ def measure_extractor() -> list[dict[str, Any]]:
         "AttentionExtractor(Rank)": AttentionExtractor(space),
         "AttentionExtractor(Trans)": AttentionExtractor(space, Trans(4, 4, 8, 8, 8)),
     }
-    rows = []
     for name, extractor in extractors.items():
-        row: dict[str, Any] = {"extractor": name, "parameters": sum(p.numel() for p in extractor.parameters())}
+        row: dict[str, Any] = {"parameters": sum(p.numel() for p in extractor.parameters())}
         row["features"] = extractor.features_dim
         for label, count in (("one_ms", 1), ("batch_ms", 64)):
             images = torch.rand(count, 3, 84, 84)
@@ -153,9 +155,8 @@ def measure_extractor() -> list[dict[str, Any]]:
                     extractor(images).sum().backward()
 
             row[label] = _milliseconds(run)
-        rows.append(row)
-        print(row, flush=True)
-    return rows
+        print(name, row, flush=True)
+        yield name, row
 
 
 def _milliseconds(call: Callable[[], object]) -> float:
@@ -167,8 +168,9 @@ def _milliseconds(call: Callable[[], object]) -> float:
     return median(times[5:])
 
 
-MEASURE: dict[str, Callable[[], Any]] = {
+MEASURE: dict[str, Callable[[Sequence[str]], Results]] = {
     "agreement": measure_agreement,
+    "microcontroller": measure_microcontroller,
     "returns": measure_returns,
     "speed": measure_speed,
     "extractor": measure_extractor,
@@ -214,22 +216,30 @@ def cortex_table(results: dict[str, Any]) -> str:
             f"`{name}`",
             f"{found['code_bytes']:,}",
             f"{found['ram_bytes']:,}",
+            f"{found['stack_bytes']:,}",
             f"{found['instructions_a_frame']:,.0f}",
             f"{found['instructions_a_held_step']:,.0f}" if found["instructions_a_held_step"] else "",
             f"{found['difference_from_host']:.0e}",
         ]
-        for name in ON_CORTEX_M4
-        for found in [results[name]["cortex_m4"]]
+        for name, found in results.items()
     ]
-    header = ["policy", "code, bytes", "RAM, bytes", "instructions a frame", "a held step", "difference from the host"]
+    header = [
+        "policy",
+        "code, bytes",
+        "state, bytes",
+        "stack, bytes",
+        "instructions a frame",
+        "a held step",
+        "difference from the host",
+    ]
     return markdown(header, rows)
 
 
-def extractor_table(rows: list[dict[str, Any]]) -> str:
+def extractor_table(results: dict[str, Any]) -> str:
     """One row an extractor."""
     cells = [
-        [row["extractor"], f"{row['parameters']:,}", str(row["features"]), row["one_ms"], row["batch_ms"]]
-        for row in rows
+        [name, f"{row['parameters']:,}", str(row["features"]), row["one_ms"], row["batch_ms"]]
+        for name, row in results.items()
     ]
     return markdown(
         ["extractor", "parameters", "features", "ms, one image", "ms, forward and backward, 64 images"], cells
@@ -237,17 +247,26 @@ def extractor_table(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Measure what is named, then write the page."""
+    """Measure what is named, then write the pages; each policy's results are kept as soon as there are any."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("measures", nargs="*", help=f"what to measure: {', '.join(MEASURE)}")
+    parser.add_argument("--policies", nargs="*", default=[], help="of the zoo; by default all that belong to a measure")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.measures) - set(MEASURE):
+        parser.error(f"measures must be among {', '.join(MEASURE)}, not {', '.join(unknown)}")
     results = json.loads(OUT.read_text()) if OUT.exists() else {}
-    for name in sys.argv[1:]:
-        results[name] = MEASURE[name]()
-        write_json(results, OUT)
+    for measure in arguments.measures:
+        for name, found in MEASURE[measure](arguments.policies):
+            kept = results.setdefault(measure, {})
+            kept[name] = found
+            results[measure] = {key: kept[key] for key in sorted(kept)} if measure == "agreement" else kept
+            write_json(results, OUT)
     write_page(
         "deployment.md",
         agreement=agreement_table(results["agreement"]),
         returns=returns_table(results["returns"]),
         speed=speed_table(results["speed"]),
-        cortex=cortex_table(results["agreement"]),
+        cortex=cortex_table(results["microcontroller"]),
     )
     write_page("sb3.md", extractor=extractor_table(results["extractor"]))
 

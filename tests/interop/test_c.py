@@ -213,6 +213,7 @@ def test_a_cortex_m4_computes_the_actions_of_this_computer() -> None:
     assert 0 < measured.instructions_a_frame < 1e6
     assert 0 < measured.code_bytes < 10_000
     assert measured.ram_bytes > 4 * 256
+    assert 100 < measured.stack_bytes < 4_000
 
 
 def test_loading_compiled_code_leaves_the_floating_point_arithmetic_of_the_process_alone() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from export_cases import zoo_policy
 from gymnasium import spaces
 from stable_baselines3 import PPO, SAC
@@ -15,9 +16,10 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecTransposeImage
 
 import iap
+from iap.attention.positions import Positions
 from iap.interop.sb3 import AttentionCallback, AttentionExtractor, Predictor, film_agent
 from iap.interop.sb3.overlays import attended, picture
-from iap.policies import CNN, Encoder, Trans
+from iap.policies import CNN, Encoder, Rank, Trans
 
 EXAMPLE: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "examples" / "07_stable_baselines3.py")))
 FindTheDot, ENCODER, SIDE = EXAMPLE.FindTheDot, EXAMPLE.ENCODER, EXAMPLE.SIDE
@@ -99,6 +101,26 @@ def test_attention_of_an_agent_is_drawn_on_its_image_and_written_to_tensorboard(
     np.testing.assert_array_equal(image, observation["camera"])
     assert len(attention.selected) == ENCODER.top_k
     assert picture(image, attention).shape == (120, 240, 3)
+
+
+def test_overlays_mark_the_patch_that_an_agent_attends_to_in_the_pixels_of_its_image() -> None:
+    encoder = Rank(patch=3, stride=3, d=1, top_k=1, bias=True, positions=Positions("none"))
+    model = PPO("CnnPolicy", FindTheDot(), policy_kwargs=policy_kwargs(encoder), device="cpu")
+    arrays = model.policy.features_extractor.encoder_of("").params.tensors()
+    with torch.no_grad():  # the score of a patch is its brightness
+        for side in ("query", "key"):
+            arrays[f"{side}.weight"].fill_(1)
+            arrays[f"{side}.bias"].fill_(encoder.patch**2 / 2)
+    for row, column in ((1, 2), (3, 0), (0, 3)):
+        image = np.full((SIDE, SIDE, 1), 40, np.uint8)
+        image[3 * row : 3 * row + 2, 3 * column : 3 * column + 2] = 255
+        [(shown, attention)] = attended(model, image).values()
+        drawn = picture(shown, attention).astype(int)
+        red = (drawn[:, :120, 0] > drawn[:, :120, 1]).reshape(4, 30, 4, 30).mean(axis=(1, 3))
+        bright = drawn[:, 120:].sum(axis=2).reshape(4, 30, 4, 30).mean(axis=(1, 3))
+        assert list(attention.selected) == [4 * row + column]
+        assert np.argwhere(red > 0.9).tolist() == [[row, column]]
+        assert np.unravel_index(bright.argmax(), bright.shape) == (row, column)
 
 
 def test_an_agent_is_filmed(tmp_path: Path) -> None:

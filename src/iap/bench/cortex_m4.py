@@ -60,6 +60,7 @@ static void print_number(uint32_t number)
     call_host(4, text);
 }}
 
+enum {{ STACK_WORDS = 1 << 16, UNUSED = 0x5a5a5a5a }};
 static volatile uint32_t *const systick = (uint32_t *)0xE000E010;
 
 void start(void)
@@ -70,6 +71,8 @@ void start(void)
     *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20; /* the floating-point unit */
     __asm__ volatile("dsb; isb");
     print_number(sizeof(state));
+    uint32_t *const stack = &stack_top - STACK_WORDS;
+    for (uint32_t *word = stack; word < (uint32_t *)__builtin_frame_address(0) - 256; ++word) *word = UNUSED;
     for (int step = 0; step < STEPS; ++step) {{
         float action[ACTIONS];
         const int number = image_numbers[step];
@@ -85,6 +88,9 @@ void start(void)
             print_number(bits);
         }}
     }}
+    const uint32_t *deepest = stack;
+    while (*deepest == UNUSED) ++deepest;
+    print_number(4 * (uint32_t)(&stack_top - deepest));
     call_host(0x18, (const void *)0x20026);
     stop();
 }}
@@ -98,6 +104,7 @@ class OnCortexM4:
     Attributes:
         code_bytes: code and constants of the policy's object file, optimised for size.
         ram_bytes: the size of its state.
+        stack_bytes: the deepest use of the stack, by the test program and the policy.
         instructions_a_frame: mean over the recorded steps with an image, optimised for speed.
         instructions_a_held_step: mean over those without; 0 if there are none.
         actions: (steps, actions).
@@ -105,6 +112,7 @@ class OnCortexM4:
 
     code_bytes: int
     ram_bytes: int
+    stack_bytes: int
     instructions_a_frame: float
     instructions_a_held_step: float
     actions: np.ndarray
@@ -139,9 +147,9 @@ def run_on_cortex_m4(files: CFiles, steps: Sequence[RecordedStep]) -> OnCortexM4
         semihosting = ["-semihosting-config", "enable=on,target=native,chardev=host"]
         output = run_tool([EMULATOR, *machine, *console, *semihosting], EMULATOR)
     numbers = np.array([int(line, 16) for line in output.split()], np.uint32)
-    rows = numbers[1:].reshape(len(steps), -1)
+    rows = numbers[1:-1].reshape(len(steps), -1)
     counts = rows[:, 0].astype(float) * INSTRUCTIONS_A_TICK
     encoded = np.array([step.image is not None for step in steps])
     frame, held = (float(counts[chosen].mean()) if chosen.any() else 0.0 for chosen in (encoded, ~encoded))
     actions = np.ascontiguousarray(rows[:, 1:]).view(np.float32)
-    return OnCortexM4(int(code[0]) + int(code[1]), int(numbers[0]), frame, held, actions)
+    return OnCortexM4(int(code[0]) + int(code[1]), int(numbers[0]), int(numbers[-1]), frame, held, actions)

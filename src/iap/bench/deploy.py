@@ -146,7 +146,9 @@ def _cortex_m4(label: str, policy: Policy, image_type: str, steps: list[Recorded
     measured = run_on_cortex_m4(policy_to_c(policy, "policy", image_type), steps)
     worst = float(np.abs(measured.actions - np.array([step.action for step in steps])).max())
     frame, held = measured.instructions_a_frame, measured.instructions_a_held_step
-    note = f"{frame:,.0f} instructions a frame, {measured.ram_bytes:,} bytes of RAM"
+    note = (
+        f"{frame:,.0f} instructions a frame, {measured.ram_bytes:,} bytes of state, {measured.stack_bytes:,} of stack"
+    )
     if held:
         note += f", {held:,.0f} instructions a held step"
     return Row(label, None, None, None, measured.code_bytes, worst, note)
