@@ -12,8 +12,8 @@ from PIL import Image
 
 import iap
 from iap.evaluation.attend import attend_to
+from iap.viz.composition import side_by_side
 from iap.viz.frames import frames_of
-from iap.viz.videos import side_by_side
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--images", type=Path, default=Path("docs/images"), help="an image, a folder or a video")

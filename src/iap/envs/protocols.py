@@ -7,6 +7,7 @@ An environment implements a protocol by having all of its members; it need not i
 | `LazyRendering` | `set_rendering(enabled)` | rollouts, to skip images that the policy does not use |
 | `Segmentation` | `segment_names`, `segmentation()` | attention statistics |
 | `Keypoints` | `keypoints(names)`, `keypoints_visible(names)` | distillation |
+| `SceneLabels` | `scene_labels()` | videos, to name the robot, the goal and other points |
 | `PrivilegedState` | `privileged_state()` | linear probes, pretraining by evolution |
 | `PrivilegedSensors` | `sensors_with(options)` | teacher policies with other sensors |
 | `PrivilegedTeacher` | `label()` | distillation |
@@ -59,6 +60,15 @@ class Keypoints(Protocol):
 
     def keypoints_visible(self, names: Sequence[str]) -> bool:
         """Whether all points that the names refer to are inside the image."""
+        ...
+
+
+@runtime_checkable
+class SceneLabels(Protocol):
+    """An environment that can name points of the picture that `render` returns."""
+
+    def scene_labels(self) -> Sequence[tuple[str, float, float]]:
+        """Name, row and column of each point now; the picture is from 0 to 1. An empty name marks the point only."""
         ...
 
 

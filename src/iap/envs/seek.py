@@ -62,7 +62,13 @@ class Seek(gymnasium.Env):
     | render_mode | None | "rgb_array" makes `render` return a larger image |
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 15, "camera_is_scene": True}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": ["rgb_array"],
+        "render_fps": 15,
+        "camera_is_scene": True,
+        "goal": "Move the blue agent to the orange target, which jumps every 8 steps.",
+        "image_title": "image",
+    }
 
     def __init__(self, size: int = 32, distractors: int = 0, render_mode: str | None = None) -> None:
         self._side = require_count("size", size, least=8, most=1024)
@@ -97,6 +103,10 @@ class Seek(gymnasium.Env):
             return None
         nearest = np.arange(PICTURE_SIDE) * self._side // PICTURE_SIDE
         return self._paint_discs(self._background[nearest][:, nearest])
+
+    def scene_labels(self) -> list[tuple[str, float, float]]:
+        """The agent and the target."""
+        return [("agent", *self._agent), ("target", *self._target)]
 
     def privileged_state(self) -> Float[np.ndarray, " 4"]:
         """Row and column of the agent and of the target."""

@@ -1,4 +1,4 @@
-"""Attention over an image: selected patches in red, and scores as a heat map."""
+"""Attention over an image: outlines of the selected patches, and scores as a heat map."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from jaxtyping import Float, Int, Num, UInt8
 
 from iap._validation import require_count
 from iap.attention.arrays import require_finite, require_floats
-from iap.attention.patches import Grid, centres_of
+from iap.attention.patches import Grid
+from iap.viz.lettering import OUTLINE, Colour
+from iap.viz.outlines import outline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RED = (255, 0, 0)
 HEAT = "inferno"  # perceptually uniform, also for colour-blind readers
 DPI = 100
 TITLE_PX = 34
@@ -43,21 +44,19 @@ def overlay(
     patch: int,
     stride: int,
     *,
-    colour: tuple[int, int, int] = RED,
-    opacity: float = 0.7,
+    colour: Colour = OUTLINE,
     zoom: int = 1,
 ) -> UInt8[np.ndarray, "zH zW 3"]:
-    """Return the image with the selected patches tinted; `zoom` enlarges every pixel to a square."""
+    """Return the image with lines around the selected patches; `zoom` enlarges every pixel to a square."""
     selected = np.asarray(selected)
     if selected.size and not (selected.min() >= 0 and selected.max() < grid.patches):
         raise ValueError(
             f"selected must be between 0 and {grid.patches - 1}, but holds {selected.min()} to {selected.max()}"
         )
-    picture = as_picture(image)
-    marks = np.zeros(grid.patches, np.float32)
-    marks[selected] = 1
-    is_selected = spread(marks, grid, patch, stride, picture.shape[:2])[0] > 0
-    return enlarge(_blend(picture, np.array(colour, np.float32), opacity * is_selected[..., None]), zoom)
+    picture = enlarge(as_picture(image), zoom)
+    if selected.size:
+        outline(picture, selected, grid, patch, stride, zoom, colour)
+    return picture
 
 
 def heat_map(
@@ -148,7 +147,7 @@ def attention_figure(
 def _draw_panel(row: Sequence[Axes], image: np.ndarray, panel: AttentionPanel) -> None:
     layout = (panel.grid, panel.patch, panel.stride)
     heat = heat_map(image, panel.scores, *layout, zoom=ZOOM)
-    selected = overlay(_grey(as_picture(image)), panel.selected, *layout, opacity=1, zoom=ZOOM)
+    selected = overlay(image, panel.selected, *layout, zoom=ZOOM)
     titled = {
         panel.title: enlarge(as_picture(image), ZOOM),
         "scores: dark low, bright high": heat,
@@ -158,19 +157,6 @@ def _draw_panel(row: Sequence[Axes], image: np.ndarray, panel: AttentionPanel) -
         axes.imshow(picture)
         axes.set_title(title, fontsize=13, pad=5)
         axes.set_axis_off()
-    _outline(row[2], panel, image.shape[:2])
-
-
-def _outline(axes: Axes, panel: AttentionPanel, size: tuple[int, int]) -> None:
-    """Draw a line around each group of selected patches, so that even a single pixel is visible."""
-    nearest = np.full(size, np.inf, np.float32)
-    rows, columns = np.indices(size, dtype=np.float32)
-    for y, x in centres_of(panel.grid, panel.patch, panel.stride)[panel.selected]:
-        np.minimum(nearest, np.hypot(rows - y, columns - x), out=nearest)
-    radius = 0.7 * panel.patch + size[1] / 50
-    if nearest.min() < radius < nearest.max():
-        y, x = ((np.arange(side) + 0.5) * ZOOM - 0.5 for side in size)
-        axes.contour(x, y, nearest, levels=[radius], colors="red", linewidths=1.3)
 
 
 def _grey(picture: UInt8[np.ndarray, "H W 3"]) -> UInt8[np.ndarray, "H W 3"]:

@@ -91,7 +91,7 @@ class Attend(Command):
     def _write_pictures(self, first: "Attended", others: Any) -> list[dict[str, Any]]:
         from PIL import Image
 
-        from iap.viz.videos import side_by_side
+        from iap.viz.composition import side_by_side
 
         rows = []
         for one in (first, *others):
@@ -100,8 +100,9 @@ class Attend(Command):
         return rows
 
     def _write_video(self, first: "Attended", others: Any) -> list[dict[str, Any]]:
+        from iap.viz.composition import side_by_side
         from iap.viz.frames import frame_rate
-        from iap.viz.videos import VideoWriter, side_by_side
+        from iap.viz.videos import VideoWriter
 
         rows = []
         with VideoWriter(self.out / f"{self.source.stem}.mp4", fps=frame_rate(self.source)) as video:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from iap.envs.rendering.camera import load_mujoco
+from iap.envs.rendering.camera import load_mujoco, project
 
 IMAGE_AXES = ("row", "column")
 AXES = ("x", "y", "z", *IMAGE_AXES)
@@ -111,16 +111,6 @@ class NoisyKeypoints:
         """The coordinates now."""
         error = self._noise * self._rng.standard_normal(len(self._reader))
         return self._reader(data) + self._episode_error + error
-
-
-def project(
-    model: Any, data: Any, camera: int, size: tuple[int, int], points: Float[np.ndarray, "n 3"]
-) -> Float[np.ndarray, "n 2"]:
-    """World points as (row, column) in the image of a camera, whose edges are at ±1."""
-    right, up, back = ((points - data.cam_xpos[camera]) @ data.cam_xmat[camera].reshape(3, 3)).T
-    focus = 1 / math.tan(math.radians(model.cam_fovy[camera]) / 2)  # in halves of the image's height
-    height, width = size
-    return np.stack([focus * up / back, -focus * right / back * (height / width)], axis=1)
 
 
 def randomize_joints(model: Any, data: Any, rng: np.random.Generator) -> None:

@@ -24,8 +24,9 @@ from iap.envs.control_suite.keypoints import (
 from iap.envs.control_suite.loading import loaded
 from iap.envs.control_suite.rewards import reward_function
 from iap.envs.control_suite.stepping import action_space, physics_step
-from iap.envs.control_suite.tasks import default_repeat, domain_of
+from iap.envs.control_suite.tasks import GOALS, LABELS, default_repeat, domain_of
 from iap.envs.control_suite.view import SEGMENTS, View
+from iap.envs.rendering.camera import shares_of_picture
 from iap.envs.wrappers import Observation, observation_space, require_size
 
 EPISODE_STEPS = 1000  # task steps, each with a reward in [0, 1], before actions are repeated
@@ -131,7 +132,9 @@ class SuiteTask(gymnasium.Env):
         proprioceptive = self._sensors_of(proprioception, self._reader(())).size
         self.observation_space = observation_space(image, proprioceptive + len(self._keypoints))
         self.action_space = action_space(self._model)
-        self.metadata = SuiteTask.metadata | {"render_fps": round(1 / (self._env.control_timestep() * self._repeat))}
+        self._labels = LABELS.get(domain_of(task), {})
+        frames_per_second = round(1 / (self._env.control_timestep() * self._repeat))
+        self.metadata = SuiteTask.metadata | {"render_fps": frames_per_second, "goal": GOALS.get(task, "")}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
         """Start an episode, with rendering enabled."""
@@ -175,6 +178,12 @@ class SuiteTask(gymnasium.Env):
             self._picture = self._open_view((scale * self._size[0], scale * self._size[1]), fast=False)
         self._distractions.apply(self._data)
         return self._picture.render(self._data)
+
+    def scene_labels(self) -> list[tuple[str, float, float]]:
+        """The parts of the robot and the target, where they are inside the picture."""
+        reader = self._reader(tuple(Keypoint(part) for part in self._labels))
+        places = reader(self._data).reshape(-1, 2)
+        return [(name, *place) for name, place in zip(self._labels.values(), shares_of_picture(places), strict=True)]
 
     def segmentation(self) -> UInt8[np.ndarray, "H W"]:
         """The class of each pixel of the current image, as an index of `segment_names`."""

@@ -33,6 +33,25 @@ DISTRACTING_TASKS = (
     "walker-walk",
 )
 
+# What a policy should do, and the parts to name in a video, by the name of their geom; of tasks with published results.
+GOALS = {
+    "ball_in_cup-catch": "Swing the ball into the cup.",
+    "cartpole-swingup": "Swing the pole up and keep it upright.",
+    "cheetah-run": "Run to the right as fast as possible.",
+    "finger-spin": "Spin the hinged body with the finger.",
+    "reacher-easy": "Move the end of the arm into the red target.",
+    "walker-walk": "Stand up and walk to the right.",
+}
+LABELS = {
+    "ball_in_cup": {"ball": "ball", "cup_part_0": "cup"},
+    "cartpole": {"cart": "cart", "pole_1": "pole"},
+    "cheetah": {"head": "head"},
+    "finger": {"fingertip": "finger", "cap1": "spinner"},
+    "point_mass": {"pointmass": "point", "target": "target"},
+    "reacher": {"finger": "end of arm", "target": "target"},
+    "walker": {"torso": "torso"},
+}
+
 REPEATS = {"ball_in_cup": 4, "cartpole": 8, "cheetah": 4, "finger": 2, "reacher": 4, "walker": 2}
 DEFAULT_REPEAT = 2
 

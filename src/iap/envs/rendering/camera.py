@@ -2,13 +2,14 @@
 
 import atexit
 import contextlib
+import math
 import os
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int, UInt8
+from jaxtyping import Float, Float32, Int, UInt8
 
 from iap.envs.rendering.gl import RenderingError, choose_backend, explained
 
@@ -145,6 +146,21 @@ class Camera:
 
     def __del__(self) -> None:
         self.close()
+
+
+def project(
+    model: Any, data: Any, camera: int, size: tuple[int, int], points: Float[np.ndarray, "n 3"]
+) -> Float[np.ndarray, "n 2"]:
+    """World points as (row, column) in the image of a camera, whose edges are at ±1."""
+    right, up, back = ((points - data.cam_xpos[camera]) @ data.cam_xmat[camera].reshape(3, 3)).T
+    focus = 1 / math.tan(math.radians(model.cam_fovy[camera]) / 2)  # in halves of the image's height
+    height, width = size
+    return np.stack([focus * up / back, -focus * right / back * (height / width)], axis=1)
+
+
+def shares_of_picture(edges: Float[np.ndarray, "n 2"]) -> list[tuple[float, float]]:
+    """Rows and columns from 0 to 1, of those with the edges at ±1."""
+    return [(float(row), float(column)) for row, column in (edges + 1) / 2]
 
 
 def load_mujoco() -> Any:

@@ -19,13 +19,14 @@ def film_agent(
     Args:
         model: the agent.
         env: its environment, not vectorised; its scene is shown if its render_mode is "rgb_array".
-        path: an .mp4 or .gif file.
+        path: an .mp4, .webm or .gif file.
         max_steps: at which the episode is cut.
         seed: of the episode.
         key: the image of a Dict observation; by default its first.
     """
     with explain_missing("film_agent"):
-        from iap.viz.videos import VideoWriter, compose
+        from iap.viz.composition import compose
+        from iap.viz.videos import VideoWriter
 
     observation, _ = env.reset(seed=seed)
     total, steps, ended = 0.0, 0, False

@@ -16,7 +16,7 @@ from iap.envs.quadruped.footsteps.ground_cameras import FARTHEST_M, FOOTING, Gro
 from iap.envs.quadruped.footsteps.terrain import KINDS, Kind, Terrain, draw_terrain, flat_terrain, max_boxes
 from iap.envs.quadruped.footsteps.walking_robot import WalkingRobot
 from iap.envs.wrappers import Observation, observation_space
-from iap.locomotion.gait import TROT
+from iap.locomotion.gait import TROT, FootState
 from iap.locomotion.robots import LAIKAGO
 from iap.locomotion.walker import Command
 
@@ -34,7 +34,13 @@ class FootstepsBase(gymnasium.Env):
     """
 
     segment_names = FOOTING
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 20, "image_unit": "m"}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": ["rgb_array"],
+        "render_fps": 20,
+        "image_unit": "m",
+        "image_title": "depth downwards",
+        "goal": "Walk forward over uneven terrain without falling, up to eight seconds.",
+    }
 
     def __init__(
         self,
@@ -95,6 +101,13 @@ class FootstepsBase(gymnasium.Env):
     def render(self) -> UInt8[np.ndarray, "480 640 3"] | None:
         """The robot from behind and above."""
         return None if self.render_mode is None else self._simulator.scene()
+
+    def scene_labels(self) -> list[tuple[str, float, float]]:
+        """The robot, and where its feet in swing will land; the front one is named."""
+        landings = self.walker.landings_m[self.walker.states == FootState.SWING]
+        points = np.array([self.motion.position_m, *landings[np.argsort(-landings[:, 0])]])
+        names = ["robot", "next landing", *[""] * len(landings)]
+        return [(name, *place) for name, place in zip(names, self._simulator.places_in_scene(points), strict=False)]
 
     def default_command(self) -> Command:
         """The motion of the body and the feet without any action."""

@@ -54,6 +54,8 @@ class Footsteps(FootstepsBase):
     The default of `terminate_on_contact` is "body" on stairs, whose edges shins may touch, and "any" elsewhere.
     """
 
+    metadata = FootstepsBase.metadata | {"image_parts": ("front camera", "belly camera")}
+
     def __init__(
         self,
         terrain: TerrainName,

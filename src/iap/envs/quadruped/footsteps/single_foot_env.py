@@ -51,6 +51,8 @@ class SingleFootsteps(FootstepsBase):
     | render_mode | None | "rgb_array" makes `render` return images of the scene |
     """
 
+    metadata = FootstepsBase.metadata | {"image_title": "ground height", "image_parts": ("around the next landing",)}
+
     def __init__(
         self,
         terrain: TerrainName,

@@ -90,7 +90,12 @@ class ObstacleCourse(gymnasium.Env):
     """
 
     segment_names = SEGMENTS
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": ["rgb_array"],
+        "render_fps": 50,
+        "goal": "Walk as far as possible in ten seconds, through the gaps in the walls.",
+        "image_title": "front camera",
+    }
 
     def __init__(
         self,
@@ -150,6 +155,16 @@ class ObstacleCourse(gymnasium.Env):
     def render(self) -> UInt8[np.ndarray, "480 640 3"] | None:
         """The robot from behind and above."""
         return None if self.render_mode is None else self._simulator.scene()
+
+    def scene_labels(self) -> list[tuple[str, float, float]]:
+        """The robot and the gap in the next wall."""
+        position = self._state.position_m
+        points = {"robot": position}
+        if ahead := [wall for wall in self.course.walls if wall.x_m > position[0]]:
+            side = 1 if ahead[0].gap_at_left else -1
+            points["next gap"] = np.array([ahead[0].x_m, side * (self.course.width_m - ahead[0].gap_m) / 2, 0.1])
+        places = self._simulator.places_in_scene(np.array([*points.values()]))
+        return [(name, *place) for name, place in zip(points, places, strict=True)]
 
     def segmentation(self) -> Int[np.ndarray, "H W"]:
         """The class of each pixel of the robot's camera, as an index of `segment_names`."""

@@ -19,7 +19,7 @@ from iap.envs.quadruped.simulation.mjcf import (
 )
 from iap.envs.quadruped.simulation.near_boxes import NearBoxes
 from iap.envs.quadruped.simulation.protocol import SEGMENTS, Box, State, View
-from iap.envs.rendering.camera import Camera, load_mujoco
+from iap.envs.rendering.camera import Camera, load_mujoco, project, shares_of_picture
 from iap.locomotion.kinematics import LEGS
 from iap.locomotion.robots import Robot
 
@@ -140,6 +140,12 @@ class MujocoSimulator:
         """An image for people, from above and behind the robot."""
         return self._camera(self._number("CAMERA", CHASE_CAMERA)).render(self._data)
 
+    def places_in_scene(self, points_m: Float[np.ndarray, "n 3"]) -> list[tuple[float, float]]:
+        """Row and column of points in the image of `scene`, whose edges are at 0 and 1."""
+        number = self._number("CAMERA", CHASE_CAMERA)
+        self._move_cameras()
+        return shares_of_picture(project(self._model, self._data, number, PICTURE_SIZE, points_m))
+
     def close(self) -> None:
         """Free the cameras."""
         self._resources.close()
@@ -168,10 +174,8 @@ class MujocoSimulator:
 
     def _camera(self, number: int) -> Camera:
         """The camera, opened at its first use, with positions updated after the last step."""
-        mujoco, model, data = self._mujoco, self._model, self._data
-        mujoco.mj_kinematics(model, data)
-        mujoco.mj_comPos(model, data)
-        mujoco.mj_camlight(model, data)
+        model = self._model
+        self._move_cameras()
         if number not in self._cameras:
             if number < len(self._views):
                 view = self._views[number]
@@ -181,6 +185,11 @@ class MujocoSimulator:
                 camera = Camera(model, PICTURE_SIZE, number, fast=False, shadows=True)
             self._cameras[number] = self._resources.enter_context(contextlib.closing(camera))
         return self._cameras[number]
+
+    def _move_cameras(self) -> None:
+        """Update the positions of all bodies and cameras after the last step."""
+        for update in (self._mujoco.mj_kinematics, self._mujoco.mj_comPos, self._mujoco.mj_camlight):
+            update(self._model, self._data)
 
 
 def _about_z(yaw_rad: float) -> tuple[float, float, float, float]:

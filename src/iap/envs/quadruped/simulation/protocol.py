@@ -111,6 +111,10 @@ class Simulator(Protocol):
         """An image for people, from above and behind the robot."""
         ...
 
+    def places_in_scene(self, points_m: Float[np.ndarray, "n 3"]) -> list[tuple[float, float]]:
+        """Row and column of points in the image of `scene`, whose edges are at 0 and 1."""
+        ...
+
     def close(self) -> None:
         """Free the cameras."""
         ...
