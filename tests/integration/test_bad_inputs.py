@@ -69,7 +69,7 @@ CASES = {
     "film of a negative seed": (["watch", "zoo:seek", "--out", "a.mp4", "--seed", "-2"], "seed must be at least 0"),
     "film in an unknown format": (
         ["watch", "zoo:seek", "--out", "a.avi"],
-        "path must end in .mp4 or .gif, not 'a.avi'",
+        "path must end in .mp4 or .webm or .gif, not 'a.avi'",
     ),
     "film in a missing folder": (["watch", "zoo:seek", "--out", "nowhere/a.mp4"], "there is no folder nowhere"),
     "plot of nothing": (["plot"], "runs must be at least one folder"),

@@ -14,8 +14,8 @@ from iap.evaluation.evaluate import policy_job
 from iap.evaluation.film_facts import film_facts
 from iap.policies import Attention, Policy, PolicyFile
 from iap.rollouts import Episode, Step, run_episode
-from iap.viz.composition import Film, Picture, compose
-from iap.viz.lettering import Label
+from iap.viz.composition import Film, compose
+from iap.viz.lettering import Label, Picture
 from iap.viz.videos import VideoWriter
 
 DEFAULT_FPS = 30

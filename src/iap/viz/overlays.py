@@ -54,6 +54,7 @@ def overlay(
             f"selected must be between 0 and {grid.patches - 1}, but holds {selected.min()} to {selected.max()}"
         )
     picture = enlarge(as_picture(image), zoom)
+    _extent(grid, patch, stride, image.shape[:2])
     if selected.size:
         outline(picture, selected, grid, patch, stride, zoom, colour)
     return picture
@@ -93,11 +94,7 @@ def spread(
     """Return for every pixel the mean value of the patches that cover it, and their number."""
     if values.shape != (grid.patches,):
         raise ValueError(f"values must be {grid.patches} for the grid {tuple(grid)}, not of shape {values.shape}")
-    extent = tuple((cells - 1) * stride + patch for cells in grid)
-    if extent[0] > size[0] or extent[1] > size[1]:
-        raise ValueError(
-            f"grid {tuple(grid)}, patch {patch}, stride {stride} need {extent} pixels, but the image has {size}"
-        )
+    extent = _extent(grid, patch, stride, size)
     total, covers = np.zeros(size, np.float32), np.zeros(size, np.int32)
     for y in range(patch):
         for x in range(patch):
@@ -105,6 +102,15 @@ def spread(
             total[pixels] += values.reshape(grid)
             covers[pixels] += 1
     return total / np.maximum(covers, 1), covers
+
+
+def _extent(grid: Grid, patch: int, stride: int, size: tuple[int, int]) -> tuple[int, int]:
+    """Height and width of all patches together, which must fit into the image."""
+    height, width = ((cells - 1) * stride + patch for cells in grid)
+    if height > size[0] or width > size[1]:
+        needed = f"grid {tuple(grid)}, patch {patch}, stride {stride} need {(height, width)} pixels"
+        raise ValueError(f"{needed}, but the image has {size}")
+    return height, width
 
 
 def as_picture(image: Num[np.ndarray, "H W C"]) -> UInt8[np.ndarray, "H W 3"]:
