@@ -41,7 +41,7 @@ def cache_folder() -> Path:
 
     Below $IAP_CACHE_DIR if that is set, else below the user's cache folder, else below the temporary folder.
     """
-    base = Path(os.environ.get(CACHE_VARIABLE) or _user_cache() / "iap" / "compiled")
+    base = Path(os.environ.get(CACHE_VARIABLE) or user_cache() / "iap" / "compiled")
     folder = base / _key()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,8 @@ def _own_temporary_folder() -> Path:
     return folder if is_own else Path(tempfile.mkdtemp(prefix="iap-compiled-"))
 
 
-def _user_cache() -> Path:
+def user_cache() -> Path:
+    """The user's cache folder."""
     given = os.environ.get("XDG_CACHE_HOME")
     with contextlib.suppress(RuntimeError):  # no home folder
         return Path(given) if given else Path.home() / ".cache"

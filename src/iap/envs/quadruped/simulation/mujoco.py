@@ -38,11 +38,17 @@ class MujocoSimulator:
         max_boxes: int = 8,
         control_step_s: float = 0.02,
         physics_steps: int = 3,
+        model: Any = None,
     ) -> None:
-        """The robot with its views, on up to `max_boxes` boxes, with `physics_steps` per control step."""
+        """The robot with its views, on up to `max_boxes` boxes, with `physics_steps` per control step.
+
+        A model that was compiled before has been made from the XML of `build_model_xml` with the same arguments.
+        """
         self._mujoco = mujoco = load_mujoco()
-        xml = build_model_xml(robot, views, max_boxes, control_step_s / physics_steps)
-        self._model: Any = mujoco.MjModel.from_xml_string(xml)
+        if model is None:
+            xml = build_model_xml(robot, views, max_boxes, control_step_s / physics_steps)
+            model = mujoco.MjModel.from_xml_string(xml)
+        self._model: Any = model
         self._data: Any = mujoco.MjData(self._model)
         self._physics_steps = physics_steps
         self._robot, self._views, self._max_boxes = robot, tuple(views), max_boxes
@@ -73,6 +79,11 @@ class MujocoSimulator:
     def model(self) -> Any:
         """The compiled `mujoco.MjModel`."""
         return self._model
+
+    @property
+    def data(self) -> Any:
+        """The `mujoco.MjData`."""
+        return self._data
 
     def reset(self, terrain: Sequence[Box], position_m: Sequence[float], yaw_rad: float) -> None:
         """Put the robot on a new terrain, at rest in its standing pose, with the trunk at this position."""
@@ -143,7 +154,7 @@ class MujocoSimulator:
     def places_in_scene(self, points_m: Float[np.ndarray, "n 3"]) -> list[tuple[float, float]]:
         """Row and column of points in the image of `scene`, whose edges are at 0 and 1."""
         number = self._number("CAMERA", CHASE_CAMERA)
-        self._move_cameras()
+        self.update_cameras()
         return shares_of_picture(project(self._model, self._data, number, PICTURE_SIZE, points_m))
 
     def close(self) -> None:
@@ -172,10 +183,15 @@ class MujocoSimulator:
         self._gives_torque = gives_torque.tobytes()
         _set_gains(gives_torque, *self._position_gains, *self._gains)
 
+    def update_cameras(self) -> None:
+        """Compute the poses of bodies and cameras after the last step."""
+        for update in (self._mujoco.mj_kinematics, self._mujoco.mj_comPos, self._mujoco.mj_camlight):
+            update(self._model, self._data)
+
     def _camera(self, number: int) -> Camera:
         """The camera, opened at its first use, with positions updated after the last step."""
+        self.update_cameras()
         model = self._model
-        self._move_cameras()
         if number not in self._cameras:
             if number < len(self._views):
                 view = self._views[number]
@@ -185,11 +201,6 @@ class MujocoSimulator:
                 camera = Camera(model, PICTURE_SIZE, number, fast=False, shadows=True)
             self._cameras[number] = self._resources.enter_context(contextlib.closing(camera))
         return self._cameras[number]
-
-    def _move_cameras(self) -> None:
-        """Update the positions of all bodies and cameras after the last step."""
-        for update in (self._mujoco.mj_kinematics, self._mujoco.mj_comPos, self._mujoco.mj_camlight):
-            update(self._model, self._data)
 
 
 def _about_z(yaw_rad: float) -> tuple[float, float, float, float]:

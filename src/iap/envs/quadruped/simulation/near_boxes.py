@@ -22,7 +22,8 @@ class NearBoxes:
         self._model = model
         self._geoms = np.array(geoms, int)
         self._bodies = model.geom_bodyid[self._geoms]
-        self._reach_m = max(_reach_m(model, geom) for geom in range(model.ngeom) if geom not in set(geoms))
+        robot = [geom for geom in range(model.ngeom) if model.geom_bodyid[geom] != 0 and geom not in set(geoms)]
+        self._reach_m = max(_reach_m(model, geom) for geom in robot)
         self._centres_m = np.zeros((len(geoms), 2))
         self._radii_m = np.zeros(len(geoms))
         self._bits = np.zeros(len(geoms), np.int32)

@@ -1,0 +1,1 @@
+"""Robots that move through indoor scenes."""
