@@ -10,7 +10,7 @@ import numpy as np
 from iap._compile import compiled, implements
 from iap.attention import as_pixels
 from iap.attention.arrays import Array, namespace
-from iap.policies import Controller, Encoder, ParamSpec
+from iap.policies import Columns, Controller, Encoder, ParamSpec
 from iap.policies.controllers import control
 from iap.policies.encoders import Encoding, encode
 from iap.policies.encoders.base import Shape
@@ -78,7 +78,7 @@ class ToyController(Controller):
     def state_size(self, inputs: int) -> int:
         return inputs
 
-    def param_specs(self, inputs: int, outputs: int, output_std: np.ndarray | None) -> list[ParamSpec]:
+    def param_specs(self, inputs: int, outputs: int, output_std: Columns | None) -> list[ParamSpec]:
         return [ParamSpec("weight", (outputs, inputs), 1 / math.sqrt(max(1, inputs)))]
 
     def step(self, params: Mapping[str, Array], state: Array, inputs: Array) -> tuple[Array, Array]:

@@ -10,6 +10,16 @@ class NotFiniteError(ArithmeticError, ValueError):
     """An action, a reward or an observation is NaN or infinite. Running the episode again would give the same."""
 
 
+LONGEST_MESSAGE = 300
+
+
+def printable(text: object, longest: int = LONGEST_MESSAGE) -> str:
+    """A text for a message: cut, and without control sequences of terminals, whatever a file holds."""
+    whole = str(text)
+    cut = whole if len(whole) <= longest else f"{whole[: longest - 1]}…"
+    return "".join(c if c.isprintable() else "�" for c in cut)
+
+
 def require_count(name: str, value: object, least: int = 1, most: int | None = None, why: str = "") -> int:
     """`value` as an integer in [least, most]."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):

@@ -6,14 +6,19 @@ import random
 import re
 import resource
 import struct
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from iap._tensor_files import CHECKSUM, checksum_of
 from iap.policies import (
     CNN,
+    CONTROLLERS,
+    ENCODERS,
     LSTM,
     MLP,
     AttentionAgent,
@@ -75,6 +80,16 @@ def raw_file(header: object, data: bytes = b"") -> bytes:
     return struct.pack("<Q", len(text)) + text + data
 
 
+def sealed_file(header: object, data: bytes) -> bytes:
+    """A file with this header and the checksum of its content, as somebody would write who wants it to be read."""
+    metadata = header.get("__metadata__") if isinstance(header, dict) else None
+    if isinstance(header, dict) and isinstance(metadata, dict):
+        texts = {name: text for name, text in metadata.items() if name != CHECKSUM}
+        tensors = {name: tensor for name, tensor in header.items() if name != "__metadata__"}
+        header = {**header, "__metadata__": texts | {CHECKSUM: checksum_of(tensors, texts, data)}}
+    return raw_file(header, data)
+
+
 def split_file(content: bytes) -> tuple[dict, bytes]:
     """The header and the data of a safetensors file."""
     length = int.from_bytes(content[:8], "little")
@@ -105,12 +120,12 @@ def with_metadata(written: bytes, change) -> bytes:
     policy = json.loads(header["__metadata__"]["policy"])
     policy = change(policy) or policy
     header["__metadata__"]["policy"] = json.dumps(policy)
-    return raw_file(header, data)
+    return sealed_file(header, data)
 
 
 def with_tensors(written: bytes, change) -> bytes:
     header, data = split_file(written)
-    return raw_file(change(header) or header, data)
+    return sealed_file(change(header) or header, data)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config.encoder).__name__)
@@ -218,7 +233,7 @@ def test_a_path_that_cannot_be_read_is_refused_with_the_reason(tmp_path):
         tmp_path / ("n" * 300): "name too long",
         tmp_path / "pipe": "not a regular file",
         Path("/dev/zero"): "not a regular file",
-        tmp_path / "huge": "larger than 64 MB",
+        tmp_path / "huge": "larger than 16 MB",
     }.items():
         with pytest.raises(PolicyFileError, match=reason):
             load(path)
@@ -378,13 +393,13 @@ def test_a_wrong_header_is_refused_with_the_reason(change, reason, tmp_path, wri
         (put("extra", {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}), "tensors must be theta"),
         (lambda header: header.pop("theta") and None, "tensors must be theta"),
         (lambda header: header.pop("__metadata__") and None, "not a policy"),
-        (put("__metadata__", {"policy": None}), "not a policy"),
-        (put("__metadata__", []), "not a policy"),
+        (put("__metadata__", {"policy": None}), "metadata must be texts"),
+        (put("__metadata__", []), "metadata must be texts"),
         (put("theta", None), "theta must be F32"),
         (lambda header: header["theta"].update(dtype="F64"), "theta must be F32"),
         (lambda header: header["theta"].update(dtype="I32"), "theta must be F32"),
         (lambda header: header["theta"].update(shape=[18, 2]), r"shape \(\d+,\)|Error"),
-        (lambda header: header["theta"].update(shape=[2**62, 8]), "Error"),
+        (lambda header: header["theta"].update(shape=[2**62, 8]), "theta must be of shape"),
         (lambda header: header["theta"].update(data_offsets=[0, 2**63]), "Error"),
         (lambda header: header["theta"].update(data_offsets=header["normaliser.m2"]["data_offsets"]), "Error"),
         (lambda header: header["normaliser.mean"].update(dtype="F32"), "normaliser.mean must be F64"),
@@ -416,13 +431,52 @@ def test_a_hostile_file_is_refused_with_the_reason(content, reason, tmp_path):
     assert re.search(reason, refused(tmp_path / "a.policy", content))
 
 
+def whole_numbers(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """All places of a tree of JSON that hold a whole number: parent and key."""
+    for key, value in list(tree.items() if isinstance(tree, dict) else enumerate(tree)):
+        if isinstance(value, dict | list):
+            yield from whole_numbers(value)
+        elif type(value) is int:
+            yield tree, key
+
+
+PARTS = [{"encoder": to_json(cls())} for name, cls in ENCODERS.items() if name != "attention-agent"]
+PARTS += [{"controller": to_json(cls())} for cls in CONTROLLERS.values()]
+PARTS += [
+    {"hierarchy": to_json(Hierarchy())},
+    {"encoder": to_json(Blind()), "hierarchy": to_json(Hierarchy(low_level=MLP()))},
+]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: "-".join(x["kind"] for x in part.values()))
+def test_a_header_that_asks_for_huge_arrays_is_refused_before_they_are_allocated(part, tmp_path, written):
+    whole = to_json(PolicyConfig((64, 64, 3), 2, 2)) | part
+    path, most_bytes = tmp_path / "a.policy", 0
+    tracemalloc.start()
+    try:
+        for branch, key in whole_numbers(whole):
+            usual = branch[key]
+            for value in (10**6, 10**8, 10**12):
+                branch[key] = value
+                path.write_bytes(with_metadata(written, put("config", whole)))
+                tracemalloc.reset_peak()
+                before, _ = tracemalloc.get_traced_memory()
+                with pytest.raises(PolicyFileError):
+                    load(path)
+                most_bytes = max(most_bytes, tracemalloc.get_traced_memory()[1] - before)
+            branch[key] = usual
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 5e6
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["theta", "normaliser.mean", "normaliser.m2"])
 def test_numbers_that_are_not_finite_are_refused_with_the_name_of_the_array(name, value, tmp_path, written):
     header, data = split_file(written)
     start = header[name]["data_offsets"][0]
     bad = np.array(value, np.float32 if name == "theta" else np.float64).tobytes()
-    message = refused(tmp_path / "a.policy", raw_file(header, data[:start] + bad + data[start + len(bad) :]))
+    message = refused(tmp_path / "a.policy", sealed_file(header, data[:start] + bad + data[start + len(bad) :]))
     assert re.search(f"{name.removeprefix('normaliser.')} must be .*finite", message)
 
 
@@ -479,7 +533,7 @@ def with_edited_header(rng: random.Random, content: bytes) -> bytes:
     metadata = whole["header"].get("__metadata__") if isinstance(whole["header"], dict) else None
     if isinstance(metadata, dict) and rng.random() < 0.9:
         metadata["policy"] = json.dumps(whole["policy"])
-    return raw_file(whole["header"], data)
+    return sealed_file(whole["header"], data)
 
 
 def with_edited_bytes(rng: random.Random, content: bytes) -> bytes:
@@ -500,7 +554,11 @@ def with_edited_bytes(rng: random.Random, content: bytes) -> bytes:
                 data[at:at] = data[at : at + rng.randint(1, 64)]
         if not data:
             break
-    return bytes(data[: rng.randrange(len(data) + 1)] if rng.random() < 0.1 else data)
+    edited = bytes(data[: rng.randrange(len(data) + 1)] if rng.random() < 0.1 else data)
+    try:
+        return sealed_file(*split_file(edited))
+    except (ValueError, RecursionError):
+        return edited
 
 
 @pytest.mark.parametrize("mutate", [with_edited_bytes, with_edited_header])

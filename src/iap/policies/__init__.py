@@ -21,7 +21,7 @@ from iap.policies.encoders.base import Attention
 from iap.policies.hierarchy import Hierarchy
 from iap.policies.kinds import from_json, to_json
 from iap.policies.normalization import Moments, Normaliser
-from iap.policies.params import Block, Params, ParamSpec, blocks, count_params, flatten, init, unflatten
+from iap.policies.params import Block, Columns, Params, ParamSpec, blocks, count_params, flatten, init, unflatten
 from iap.policies.policy import Policy
 from iap.policies.serialization import EnvReference, PolicyFile, PolicyFileError
 from iap.policies.step import State
@@ -38,6 +38,7 @@ __all__ = [
     "AttentionAgent",
     "Blind",
     "Block",
+    "Columns",
     "Controller",
     "Description",
     "Encoder",

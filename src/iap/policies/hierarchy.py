@@ -9,6 +9,7 @@ import numpy as np
 from iap._compile import compiled, dispatched, implements
 from iap._validation import require_count, require_flags, require_positive, require_type
 from iap.policies.controllers import Controller, Linear, control
+from iap.policies.params import Columns
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,15 @@ class Hierarchy:
         require_flags(self, "high_level_sensors")
         require_positive("command_gain", self.command_gain)
 
-    def command_std(self, sensors: int) -> np.ndarray:
+    def command_std(self, sensors: int) -> Columns:
         """The initial standard deviation of the low level's weights, if it is linear: commands, then sensors."""
         return column_std(self.latent_size, self.command_gain * math.sqrt(self.latent_size), sensors)
 
 
-def column_std(leading: int, gain: float, sensors: int, sensor_gain: float = 0.1) -> np.ndarray:
+def column_std(leading: int, gain: float, sensors: int, sensor_gain: float = 0.1) -> Columns:
     """The standard deviation of each column of a last layer: leading inputs at a gain, then sensors near zero."""
-    sizes = [gain / math.sqrt(max(1, leading)), sensor_gain / math.sqrt(max(1, sensors))]
-    return np.repeat(sizes, [leading, sensors])
+    values = gain / math.sqrt(max(1, leading)), sensor_gain / math.sqrt(max(1, sensors))
+    return Columns((leading, sensors), values)
 
 
 def command_steps(output: float, max_command_steps: int) -> int:

@@ -24,6 +24,16 @@ Params = dict[Part, Arrays]
 OUTPUT_GAIN = 0.1  # of the last layer at the start: actions near zero
 
 
+class Columns(NamedTuple):
+    """A number for each column of a matrix: `counts[i]` columns have `values[i]`.
+
+    Sizes from a file may be huge, so nothing of the length of a row is allocated before the sizes were checked.
+    """
+
+    counts: tuple[int, ...]
+    values: tuple[float, ...]
+
+
 class ParamSpec(NamedTuple):
     """One array of parameters: its name, its shape, and the standard deviation of its initial values.
 
@@ -32,7 +42,12 @@ class ParamSpec(NamedTuple):
 
     name: str
     shape: tuple[int, ...]
-    std: float | np.ndarray
+    std: float | Columns
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Random initial values."""
+        std = np.repeat(self.std.values, self.std.counts) if isinstance(self.std, Columns) else self.std
+        return rng.standard_normal(self.shape, np.float32) * np.asarray(std, np.float32)
 
 
 class Block(NamedTuple):
@@ -70,12 +85,7 @@ def count_params(config: "PolicyConfig") -> int:
 def init(config: "PolicyConfig", seed: int) -> Params:
     """Random parameters: weights in units of 1/√fan_in, biases 0, small outputs."""
     rng = np.random.default_rng(require_count("seed", seed, least=0))
-    return {
-        part: {
-            spec.name: rng.standard_normal(spec.shape, np.float32) * np.asarray(spec.std, np.float32) for spec in specs
-        }
-        for part, specs in config.param_specs().items()
-    }
+    return {part: {spec.name: spec.draw(rng) for spec in specs} for part, specs in config.param_specs().items()}
 
 
 def flatten(params: Params) -> Float[np.ndarray, " p"]:

@@ -2,23 +2,26 @@
 
 A file holds the tensor `theta` (float32) and, if there is a normaliser, `normaliser.count`, `.mean` and `.m2`. The one
 entry of its metadata, `policy`, is JSON: format, version, config, env_id, env_kwargs, facts of the training,
-iap_version. Files of older versions are upgraded when they are read.
+iap_version. A second entry is a checksum. Files of older versions are upgraded when they are read; those before version
+5 have no checksum.
+
+All sizes are compared as plain integers before anything of such a size is allocated.
 """
 
 import json
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import safetensors.numpy
 from jaxtyping import Float32
 
 from iap import __version__
-from iap._files import write_whole
-from iap._validation import require_type
+from iap._files import open_regular, write_whole
+from iap._tensor_files import BAD_CONTENT, pack, parse_object, read_header, read_tensors
+from iap._tensor_files import Header as TensorHeader
+from iap._validation import printable, require_type
 from iap.attention.arrays import require_finite
 from iap.policies.config import PolicyConfig
 from iap.policies.kinds import from_json, to_json
@@ -27,15 +30,14 @@ from iap.policies.params import count_params
 from iap.policies.upgrades import UPGRADES, Header, upgrade_header
 
 FORMAT = "iap-policy"
-MOST_BYTES = 64 << 20
+MOST_BYTES = 16 << 20
 MOST_HEADER_BYTES = 1 << 20
-LENGTH_BYTES = 8  # of the header, which comes first in a safetensors file
-LONGEST_REASON = 300
+MOST_INPUTS = MOST_BYTES // 4  # of a controller, whose statistics are vectors of that length
+FIRST_WITH_CHECKSUM = 5
+BYTES_OF_FLOAT = 4
+LONGEST_PATH = 4096
 PLAIN_FIELDS = ("env_id", "env_kwargs", "facts", "iap_version")  # of a policy file that are stored as plain JSON
 DTYPES = {"theta": "F32", "normaliser.count": "I64", "normaliser.mean": "F64", "normaliser.m2": "F64"}
-
-# Sizes beyond the range of floats raise an OverflowError, JSON that is nested too deeply a RecursionError.
-BAD_CONTENT = (ValueError, TypeError, OverflowError, RecursionError, safetensors.SafetensorError)
 
 VERSION = 1 + len(UPGRADES)
 
@@ -96,24 +98,31 @@ def save(path: str | Path, policy: PolicyFile) -> None:
     tensors = {"theta": policy.theta}
     if policy.normaliser is not None:
         tensors |= {f"normaliser.{name}": x for name, x in policy.normaliser.to_arrays().items()}
-    content = safetensors.numpy.save(tensors, {"policy": json.dumps(header, allow_nan=False)})
-    if _header_length(content) > MOST_HEADER_BYTES or len(content) > MOST_BYTES:
-        raise ValueError(f"policy is too large to be loaded again: {len(content)} bytes")
-    write_whole(path, content)
+    content = pack(tensors, {"policy": json.dumps(header, allow_nan=False)})
+    length = sum(map(len, content))
+    if len(content[0]) > MOST_HEADER_BYTES or length > MOST_BYTES:
+        raise ValueError(f"policy is too large to be loaded again: {length} bytes")
+    write_whole(path, *content)
 
 
 def load(path: str | Path) -> PolicyFile:
     """Read a policy file; any defect is a PolicyFileError. Nothing in it is executed."""
     path = Path(path)
-    content = _read(path)
     try:
-        header = upgrade_header(_header_of(content))
-        if missing := {"config", *PLAIN_FIELDS} - set(header):
-            raise ValueError(f"its header lacks {', '.join(sorted(missing))}")
-        tensors = safetensors.numpy.load(content)
+        with open_regular(path, MOST_BYTES) as (file, size):
+            described = read_header(file, size, MOST_HEADER_BYTES)
+            stored = _stored_header(described)
+            header = upgrade_header(dict(stored))
+            if missing := {"config", *PLAIN_FIELDS} - set(header):
+                raise ValueError(f"its header lacks {', '.join(sorted(missing))}")
+            config = from_json(header["config"])
+            _check_sizes(config, described)
+            if described.checksum is None and stored["version"] >= FIRST_WITH_CHECKSUM:
+                raise ValueError("is damaged: it has no checksum")
+            tensors = read_tensors(file, described)
         moments = {name.removeprefix("normaliser."): x for name, x in tensors.items() if name != "theta"}
         return PolicyFile(
-            config=from_json(header["config"]),
+            config=config,
             theta=tensors["theta"],
             normaliser=Normaliser.from_arrays(moments) if moments else None,
             **{name: header[name] for name in PLAIN_FIELDS},
@@ -125,9 +134,9 @@ def load(path: str | Path) -> PolicyFile:
 def file_version(path: str | Path) -> int:
     """The version of the format of a policy file."""
     path = Path(path)
-    content = _read(path)
     try:
-        version = _header_of(content).get("version")
+        with open_regular(path, MOST_BYTES) as (file, size):
+            version = _stored_header(read_header(file, size, MOST_HEADER_BYTES)).get("version")
         if isinstance(version, bool) or not isinstance(version, int):
             raise ValueError(f"its version must be a whole number, not {version!r}")
         return version
@@ -136,67 +145,37 @@ def file_version(path: str | Path) -> int:
 
 
 def _refusal(path: Path, reason: object) -> PolicyFileError:
-    text = f"{path}: {str(reason)[:LONGEST_REASON]}"
-    return PolicyFileError("".join(c if c.isprintable() else "�" for c in text))  # no control sequences of terminals
+    return PolicyFileError(f"{printable(path, LONGEST_PATH)}: {printable(reason)}")
 
 
-def _read(path: Path) -> bytes:
-    """The file's bytes, if it is a regular file and not too large."""
-    try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            raise _refusal(path, "is a folder, not a policy file")
-        if not stat.S_ISREG(status.st_mode):  # a pipe or a device may never end
-            raise _refusal(path, "is not a regular file")
-        if status.st_size > MOST_BYTES:
-            raise _refusal(path, f"is larger than {MOST_BYTES >> 20} MB, which no policy is")
-        with path.open("rb") as file:
-            return file.read(MOST_BYTES)
-    except OSError as error:
-        raise _refusal(path, f"cannot be read: {error.strerror}") from None
-
-
-def _header_length(content: bytes) -> int:
-    return int.from_bytes(content[:LENGTH_BYTES], "little")
-
-
-def _header_of(content: bytes) -> Header:
+def _stored_header(described: TensorHeader) -> Header:
     """The JSON of the metadata, if the file has the tensors of a policy."""
-    length = _header_length(content)
-    if len(content) < LENGTH_BYTES + length:
-        raise ValueError("is truncated, or not a safetensors file")
-    if length > MOST_HEADER_BYTES:
-        raise ValueError(f"its header has {length} bytes, more than {MOST_HEADER_BYTES}")
-    tensors = _parsed("header", content[LENGTH_BYTES : LENGTH_BYTES + length])
-    metadata = tensors.pop("__metadata__", None)
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("policy"), str):
+    if set(described.texts) != {"policy"}:
         raise ValueError("is a safetensors file, but not a policy")
+    tensors = described.tensors
     if set(tensors) not in ({"theta"}, set(DTYPES)):
         raise ValueError(f"its tensors must be {', '.join(DTYPES)}, or theta alone, not {', '.join(tensors)}")
     for name, tensor in tensors.items():
         if not isinstance(tensor, dict) or tensor.get("dtype") != DTYPES[name]:
             raise ValueError(f"{name} must be {DTYPES[name]}, not {tensor}")
-    header = _parsed("metadata", metadata["policy"].encode())
+    header = parse_object("metadata", described.texts["policy"].encode())
     if header.get("format") != FORMAT:
         raise ValueError(f"its format must be {FORMAT!r}, not {header.get('format')!r}")
     return header
 
 
-def _parsed(name: str, text: bytes) -> dict[str, Any]:
-    """A JSON object in which no key occurs twice."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("a key comes twice")
-        return dict(pairs)
-
-    try:
-        data = json.loads(text.decode("utf-8"), object_pairs_hook=once)
-    except ValueError as error:
-        raise ValueError(f"its {name} is not JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise ValueError(f"its {name} must be a JSON object, not {type(data).__name__}")
-    return data
+def _check_sizes(config: PolicyConfig, described: TensorHeader) -> None:
+    """Refuse tensors of other sizes than the config asks for."""
+    inputs, count = config.inputs_size, count_params(config)
+    wanted = {"theta": [count], "normaliser.mean": [inputs], "normaliser.m2": [inputs]}
+    for name, shape in wanted.items():
+        found = described.tensors.get(name, {}).get("shape", shape)
+        if found != shape:
+            raise ValueError(f"{name} must be of shape ({shape[0]},) for its config, not {found}")
+    if count * BYTES_OF_FLOAT > described.data_bytes:
+        raise ValueError(f"theta must be of shape ({count},), but the file has {described.data_bytes} bytes of numbers")
+    if inputs > MOST_INPUTS:
+        raise ValueError(f"the controller must receive at most {MOST_INPUTS} inputs, not {inputs}")
 
 
 def _checked_theta(theta: np.ndarray, count: int) -> np.ndarray:

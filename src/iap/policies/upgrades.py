@@ -1,6 +1,7 @@
 """Headers of older policy files → the newest version.
 
 Version 1 → 2: `changes` became `sees`. Version 2 → 3: the names of the redesign. Version 3 → 4: the format of images.
+Version 4 → 5: a checksum beside the header, which itself is the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -123,6 +124,11 @@ def name_image_format(header: Header) -> Header:
     return header | {"config": {"image_format": None, **config}} if isinstance(config, dict) else header
 
 
+def keep_header(header: Header) -> Header:
+    """Version 5: the checksum, which is no part of the header."""
+    return header
+
+
 def rename_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a training, and those of the policy that it started from."""
     renamed = {FACTS.get(name, name): fact for name, fact in facts.items()}
@@ -205,4 +211,4 @@ def rename_env(env_id: Any, kwargs: Mapping[str, Any]) -> tuple[Any, dict[str, A
 
 
 # The n-th makes a header of version n + 1 out of one of version n. Fields added with a default need none.
-UPGRADES: tuple[Upgrade, ...] = (name_channels, use_new_names, name_image_format)
+UPGRADES: tuple[Upgrade, ...] = (name_channels, use_new_names, name_image_format, keep_header)

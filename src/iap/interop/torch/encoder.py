@@ -64,7 +64,4 @@ class Encoder(nn.Module):
 
 def _random(config: EncoderConfig, image_shape: Shape, seed: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return {
-        spec.name: rng.standard_normal(spec.shape, np.float32) * np.asarray(spec.std, np.float32)
-        for spec in config.param_specs(image_shape)
-    }
+    return {spec.name: spec.draw(rng) for spec in config.param_specs(image_shape)}

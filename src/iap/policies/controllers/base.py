@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from iap._compile import dispatched
 from iap.attention.arrays import Array
-from iap.policies.params import ParamSpec
+from iap.policies.params import Columns, ParamSpec
 
 
 @dispatched
@@ -33,9 +32,7 @@ class Controller:
         """The length of the state, which is zeros at the start of an episode; 0 for a controller without memory."""
         return 0
 
-    def param_specs(
-        self, inputs: int, outputs: int, output_std: Float[np.ndarray, " inputs"] | None
-    ) -> list[ParamSpec]:
+    def param_specs(self, inputs: int, outputs: int, output_std: Columns | None) -> list[ParamSpec]:
         """The controller's arrays of parameters, in the order of θ.
 
         Args:

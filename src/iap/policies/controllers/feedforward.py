@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from iap._compile import compiled, dispatched, implements
 from iap._validation import require_count
 from iap.attention.arrays import Array, namespace
 from iap.policies.controllers.base import Controller, control, own
-from iap.policies.params import OUTPUT_GAIN, ParamSpec, affine
+from iap.policies.params import OUTPUT_GAIN, Columns, ParamSpec, affine
+
+MOST_LAYERS = 64
 
 
 @dataclass(frozen=True)
 class Linear(Controller):
     """One layer and tanh."""
 
-    def param_specs(
-        self, inputs: int, outputs: int, output_std: Float[np.ndarray, " inputs"] | None
-    ) -> list[ParamSpec]:
+    def param_specs(self, inputs: int, outputs: int, output_std: Columns | None) -> list[ParamSpec]:
         """Bias and weight."""
         if output_std is None:
             return affine("output", inputs, outputs, gain=OUTPUT_GAIN)
@@ -49,12 +48,11 @@ class MLP(Controller):
     def __post_init__(self) -> None:
         if not isinstance(self.hidden, tuple) or not self.hidden:
             raise ValueError(f"hidden must be a tuple of layer sizes, not {self.hidden!r}")
+        require_count("layers of hidden", len(self.hidden), most=MOST_LAYERS)
         for units in self.hidden:
             require_count("hidden", units)
 
-    def param_specs(
-        self, inputs: int, outputs: int, output_std: Float[np.ndarray, " inputs"] | None
-    ) -> list[ParamSpec]:
+    def param_specs(self, inputs: int, outputs: int, output_std: Columns | None) -> list[ParamSpec]:
         """Bias and weight of each layer."""
         sizes = (inputs, *self.hidden)
         hidden = [spec for i, units in enumerate(self.hidden) for spec in affine(f"hidden.{i}", sizes[i], units)]

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from iap._compile import compiled, implements
 from iap._validation import require_count
 from iap.attention.arrays import Array, namespace
 from iap.policies.controllers.base import Controller, control, own
 from iap.policies.controllers.feedforward import apply_tanh_layer, tanh_layer
-from iap.policies.params import OUTPUT_GAIN, ParamSpec, affine
+from iap.policies.params import OUTPUT_GAIN, Columns, ParamSpec, affine
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,7 @@ class LSTM(Controller):
         """h, then c."""
         return 2 * self.units
 
-    def param_specs(
-        self, inputs: int, outputs: int, output_std: Float[np.ndarray, " inputs"] | None
-    ) -> list[ParamSpec]:
+    def param_specs(self, inputs: int, outputs: int, output_std: Columns | None) -> list[ParamSpec]:
         """Biases and weights of the gates, in AttentionAgent's order, and the output layer."""
         gates = 4 * self.units
         return [

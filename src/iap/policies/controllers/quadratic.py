@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from iap._compile import compiled, implements
 from iap._validation import require_flags
 from iap.attention.arrays import Array, namespace
 from iap.policies.controllers.base import Controller, control, own
 from iap.policies.controllers.feedforward import apply_tanh_layer, tanh_layer
-from iap.policies.params import OUTPUT_GAIN, ParamSpec, affine
+from iap.policies.params import OUTPUT_GAIN, Columns, ParamSpec, affine
 
 DELTA_GAIN = np.float32(5)  # changes from step to step are small compared with the inputs
 
@@ -39,9 +38,7 @@ class Quadratic(Controller):
         count = inputs * (1 + self.deltas)
         return count + count * (count + 1) // 2
 
-    def param_specs(
-        self, inputs: int, outputs: int, output_std: Float[np.ndarray, " inputs"] | None
-    ) -> list[ParamSpec]:
+    def param_specs(self, inputs: int, outputs: int, output_std: Columns | None) -> list[ParamSpec]:
         """The layer."""
         return affine("output", self.layer_inputs(inputs), outputs, gain=OUTPUT_GAIN)
 

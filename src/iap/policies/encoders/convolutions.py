@@ -15,12 +15,14 @@ from iap.policies.encoders.base import Shape
 from iap.policies.params import ParamSpec, affine
 
 Layers = tuple[tuple[int, int, int], ...]  # (filters, size, stride) of each layer
+MOST_LAYERS = 64
 
 
 def check_layers(name: str, layers: object) -> None:
     """Raise an error unless this is a tuple of (filters, size, stride)."""
     if not isinstance(layers, tuple):
         raise ValueError(f"{name} must be a tuple of (filters, size, stride), not {layers!r}")
+    require_count(f"number of {name}", len(layers), least=0, most=MOST_LAYERS)
     for layer in layers:
         if not isinstance(layer, tuple) or len(layer) != 3:  # noqa: PLR2004
             raise ValueError(f"{name} must hold (filters, size, stride), not {layer!r}")
