@@ -58,10 +58,10 @@ def sync_folder(folder: Path) -> None:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of writers that were killed. Nobody else may write into the folder meanwhile."""
-    for place, _, files in os.walk(folder):
-        for name in files:
-            if LEFTOVER.fullmatch(name):
-                (Path(place) / name).unlink(missing_ok=True)
+    if folder.is_dir():
+        for path in folder.iterdir():
+            if LEFTOVER.fullmatch(path.name):
+                path.unlink(missing_ok=True)
 
 
 @contextmanager

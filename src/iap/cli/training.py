@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from iap.cli.pool_options import PoolOptions
     from iap.training.config import TrainConfig
     from iap.training.run_directory import RunDirectory
+    from iap.training.sac.config import SAC
 
 COMPARED_EPISODES = 32
 FIRST_ITERATIONS = 20  # of evolution after distillation
@@ -30,14 +31,14 @@ def train_in(
     from iap.cli.progress import training_report
     from iap.training.loop import train
 
-    with run.discarded_after_an_error(), pools.open(config.job) as pool:
+    with run.discarded_after_an_error(), pools.open(config.job) as pool, run.locked():
         if not run.config_file.exists():
             type(run).create(run.path, config, command)
         try:
             with training_report(console, config, run) as report:
                 progress = train(config, pool, run, report.row, report.start, run.command, on_failure=report.warn)
         except KeyboardInterrupt:
-            console.print(f"stopped; continue with: iap train --resume {run.path}", soft_wrap=True)
+            console.print(f"stopped; continue with: iap train --resume {run.path}{env_option(config)}", soft_wrap=True)
             return
     _plot(run)
     if progress.best is None:
@@ -82,10 +83,15 @@ def _verdict(blind: dict[str, Any]) -> str:
     return f"It is not shown that the policy uses its images: the difference to the blind policy is {shown}."
 
 
+def env_option(config: "TrainConfig | SAC") -> str:
+    """The option that names the environment, for one whose module is imported only if it is named."""
+    return f" --env {config.env.id}" if ":" in config.env.id else ""
+
+
 def _suggest(console: Console, run: "RunDirectory", config: "TrainConfig", has_blind: bool) -> None:
     """Print where things are, and the next commands."""
     path = shlex.quote(str(run.path))
-    env = f" --env {config.env.id}" if ":" in config.env.id else ""
+    env = env_option(config)
     blind_folder = run.path / "blind"
     blind = f" --blind {shlex.quote(str(blind_folder))}" if has_blind and blind_folder.exists() else ""
     lines = [
@@ -95,6 +101,6 @@ def _suggest(console: Console, run: "RunDirectory", config: "TrainConfig", has_b
         f"  iap eval {path}{env}    the return over 100 other episodes",
         f"  iap ablate {path}{blind}{env}    what it owes to images, training and attention",
         f"  iap watch {path}{env}    a video",
-        f"  iap train --resume {path} --iterations {2 * config.iterations or FIRST_ITERATIONS}    train longer",
+        f"  iap train --resume {path}{env} --iterations {2 * config.iterations or FIRST_ITERATIONS}    train longer",
     ]
     console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from iap._files import write_whole
+from iap._files import read_text, write_whole
+from iap._tensor_files import BAD_CONTENT, parse_object
+from iap._validation import printable, require_count
 from iap.distillation.labelling import Arrays, LabelledEpisode
 
+MOST_FACTS_BYTES = 1 << 24
 FACTS = "facts.json"  # written last: a block without it is incomplete
 
 
@@ -103,10 +106,19 @@ class Bank:
 
     def _open(self, number: int) -> None:
         path = self._path(number)
-        files = sorted(path.glob("*.npy"))
-        facts: dict[str, Any] = json.loads((path / FACTS).read_text(encoding="utf-8"))
-        self._blocks.append({file.stem: np.load(file, mmap_mode="r", allow_pickle=False) for file in files})
-        self.axes = tuple((row, column, dependent) for row, column, dependent in facts["axes"])
+        try:
+            facts = parse_object("facts", read_text(path / FACTS, MOST_FACTS_BYTES).encode())
+            files = sorted(path.glob("*.npy"))
+            arrays = {file.stem: np.load(file, mmap_mode="r", allow_pickle=False) for file in files}
+            steps = int(arrays["lengths"].sum())
+            if wrong := [name for name, x in arrays.items() if name != "lengths" and len(x) != steps]:
+                raise ValueError(f"{', '.join(wrong)} must have {steps} rows")
+            require_count("round", facts["round"], least=-1)
+            self.axes = tuple((row, column, dependent) for row, column, dependent in facts["axes"])
+            np.array(facts["returns"], float)
+        except (*BAD_CONTENT, EOFError, OSError) as error:
+            raise ValueError(f"{path} cannot be used: {printable(error)}") from error
+        self._blocks.append(arrays)
         self._facts.append(facts)
 
     def _of(self, round_number: int) -> list[Arrays]:

@@ -16,7 +16,7 @@ import importlib
 import inspect
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 GROUP = "iap.envs"
+MOST_NUMBER = 10**6  # in options from a file, such as max_episode_steps
+MOST_ENTRIES = 4096
 OPTIONS_OF_GYMNASIUM = ("max_episode_steps",)
 
 
@@ -43,6 +45,37 @@ def require_harmless(id: str) -> str:
             f"if you trust it, import it first, or name the environment on the command line with --env {id}"
         )
     return id
+
+
+def require_named(id: str, named: str | None) -> str:
+    """`id` from a file. Its module is imported only if the same id was named on the command line."""
+    if named is None:
+        return require_harmless(id)
+    if named != id:
+        raise ValueError(f"--env must be {id}, the environment of the run, not {named}")
+    return find_env(named)
+
+
+def require_bounded_options(options: Mapping[str, Any]) -> None:
+    """Refuse options from a file that ask for more than any episode needs, such as 10¹² steps."""
+    for name, value in options.items():
+        _require_bounded(name, value)
+
+
+def _require_bounded(name: str, value: Any) -> None:
+    if isinstance(value, str | list | tuple | dict) and len(value) > MOST_ENTRIES:
+        raise ValueError(f"the option {name} of an environment must have at most {MOST_ENTRIES} entries in a file")
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _require_bounded(f"{name}.{key}", part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _require_bounded(name, part)
+    elif isinstance(value, int | float) and not abs(value) <= MOST_NUMBER:
+        raise ValueError(
+            f"the option {name} of an environment must be from -{MOST_NUMBER} to {MOST_NUMBER} in a file, not {value}: "
+            f"give it on the command line with --env-option"
+        )
 
 
 def is_custom(id: str) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from iap._validation import require_count
 from iap.envs.core import EnvConfig
-from iap.envs.registration import require_harmless
+from iap.envs.registration import require_bounded_options, require_harmless
 from iap.policies import PolicyFile
 from iap.rollouts import VALIDATION_SEEDS, Episode, Job, Pool
 
@@ -44,6 +44,7 @@ class Evaluation:
 
 def policy_job(policy: PolicyFile, max_steps: int | None = None) -> Job:
     """The policy in its environment; no module is imported because a file names it."""
+    require_bounded_options(policy.env_kwargs)
     env = EnvConfig.of(require_harmless(policy.env_id), **policy.env_kwargs)
     return Job(env, policy.config, max_steps)
 

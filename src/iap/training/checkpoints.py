@@ -8,8 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 import iap
+from iap._validation import require_count, require_number, require_type
+from iap.attention.arrays import require_finite
 from iap.evolution import STRATEGIES, Search, from_arrays, mean, to_arrays
-from iap.policies import Normaliser, PolicyFile
+from iap.policies import Normaliser, PolicyFile, count_params
 from iap.training.config import TrainConfig
 from iap.training.run_directory import RunDirectory
 from iap.training.upgrades import CHECKPOINT_VERSION, upgrade_checkpoint
@@ -82,24 +84,40 @@ def resume(config: TrainConfig, run: RunDirectory) -> Progress | None:
     loaded = run.load_checkpoint()
     if loaded is None:
         return None
-    arrays, facts = loaded
+    with run.explained_content(run.checkpoint_file):
+        return _progress(config, *loaded)
+
+
+def _progress(config: TrainConfig, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> Progress:
     facts = upgrade_checkpoint(facts)
 
     def part(prefix: str) -> dict[str, np.ndarray]:
         return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
 
+    params = count_params(config.policy)
+    for name in ("search.origin", "best.theta"):
+        if name in arrays:
+            _require_shape(name, arrays[name], params)
+    search = from_arrays(config.strategy, part("search."))
+    normaliser = Normaliser.from_arrays(part("normaliser."))
+    iteration, episodes = (require_count(name, facts[name], least=0) for name in ("iteration", "episodes"))
+    if iteration != search.iteration:
+        raise ValueError(f"iteration must be that of its search, {search.iteration}, not {iteration}")
+    _require_shape("normaliser.mean", normaliser.mean, config.policy.inputs_size)
     best = None
     if "best.theta" in arrays:
-        value = -np.inf if facts["best"] is None else facts["best"]
+        value = -np.inf if facts["best"] is None else require_number("best", facts["best"], -np.inf)
         best = Best(arrays["best.theta"], Normaliser.from_arrays(part("best.normaliser.")), value)
-    return Progress(
-        from_arrays(config.strategy, part("search.")),
-        Normaliser.from_arrays(part("normaliser.")),
-        best,
-        facts["iteration"],
-        facts["episodes"],
-        facts["start"],
-    )
+        _require_shape("best.normaliser.mean", best.normaliser.mean, len(normaliser.mean))
+    start = facts["start"]
+    require_type("start", start, Mapping, type(None))
+    return Progress(search, normaliser, best, iteration, episodes, start)
+
+
+def _require_shape(name: str, array: np.ndarray, size: int) -> None:
+    if array.shape != (size,):
+        raise ValueError(f"{name} must be of shape ({size},) for its config, not {array.shape}")
+    require_finite(name, array)
 
 
 def policy_file(

@@ -19,7 +19,7 @@ from iap.rollouts import Pool, draw_seeds
 from iap.training.checkpoints import Best, Progress, policy_file
 from iap.training.config import TrainConfig
 from iap.training.returns import best_of, finite, merge_statistics, run_candidates, run_held_out, summarise
-from iap.training.run_directory import Row, RunDirectory
+from iap.training.run_directory import DISTILLATION, Row, RunDirectory
 from iap.zoo.locate import locate_policy
 
 RANDOM_SEARCH = 1 << 31  # the stream that random policies are drawn from, far from those of the iterations
@@ -130,7 +130,7 @@ def _distil(
         with tempfile.TemporaryDirectory() as folder:
             return distil_by_dagger(dagger, config.job, config.seed, pool, Path(folder), report, teacher)
     with run.explained():
-        return distil_by_dagger(dagger, config.job, config.seed, pool, run.path / "distillation", report, teacher)
+        return distil_by_dagger(dagger, config.job, config.seed, pool, run.path / DISTILLATION, report, teacher)
 
 
 def _random_search(config: TrainConfig, pool: Pool, run: RunDirectory | None, report: Report) -> Progress:

@@ -45,7 +45,7 @@ def train(
         on_failure: called with one line about the first episode that fails.
     """
     pool = FailureLog(pool, run, on_failure)
-    with one_thread():
+    with run.locked(), one_thread():
         progress = resume(config, run)
         run.truncate_metrics(-1 if progress is None else progress.iteration)
         if progress is None:

@@ -1,23 +1,27 @@
-"""The folder of a run: config, metrics, checkpoint, policies; every file is written atomically."""
+"""The folder of a run: config, metrics, checkpoint, policies; every file is written atomically.
+
+Files may come from somebody else, or be damaged: any defect is one `RunError`.
+"""
 
 import json
-import os
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
 
-from iap._files import write_whole
+from iap._files import append_text, open_regular, read_text, remove_leftovers, write_whole
+from iap._tensor_files import BAD_CONTENT, pack, parse_object, read_header, read_tensors
+from iap._validation import printable
 from iap.policies.serialization import PolicyFile
 from iap.policies.serialization import save as save_policy
 from iap.training.config import C, TrainConfig, config_from_json, config_to_json
+from iap.training.limits import require_bounded
+from iap.training.run_lock import LockedError, lock_folder
 from iap.training.sac.config import SAC
 
 if TYPE_CHECKING:
@@ -25,12 +29,19 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-EVENTS = "tensorboard"
+EVENTS, DISTILLATION = "tensorboard", "distillation"  # folders
 STARTED = ("config.json", "command.txt", "metrics.jsonl", EVENTS)  # the content of a folder before the first checkpoint
+MOST_TEXT_BYTES = 1 << 20  # of config.json, command.txt and the facts of a checkpoint
+MOST_METRICS_BYTES = 1 << 30
+MOST_CHECKPOINT_BYTES = 1 << 34
+LONGEST_MESSAGE = 1000
 
 
 class RunError(ValueError):
     """The folder of a run cannot be used; the message says why and what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message, LONGEST_MESSAGE))
 
 
 @dataclass(frozen=True)
@@ -43,9 +54,8 @@ class RunDirectory:
     def create(cls, path: Path, config: TrainConfig | SAC, command: str | None = None) -> "RunDirectory":
         """A new run's folder; one that already holds a run is refused. The command is stored for a resumed run."""
         run, content = cls(path), json.dumps(config_to_json(config), indent=1).encode()
-        run.require_unused()
-        with run.explained():
-            path.mkdir(parents=True, exist_ok=True)
+        with run.locked(), run.explained():
+            run.require_unused()
             if command is not None:
                 write_whole(run.command_file, f"{command}\n".encode())
             write_whole(run.config_file, content)
@@ -55,17 +65,31 @@ class RunDirectory:
     def open(cls, path: Path, kind: type[C] = TrainConfig) -> tuple["RunDirectory", C]:
         """An existing run and its config, which must be of this kind."""
         run = cls(path)
+        if not run.config_file.exists():
+            raise RunError(f"{path} holds no run: it has no {run.config_file.name}")
+        with run.explained_content(run.config_file):
+            data = json.loads(read_text(run.config_file, MOST_TEXT_BYTES))
+            config = config_from_json(data, kind)
+            require_bounded(config, config_to_json(config))  # pyright: ignore[reportArgumentType]
+        return run, config
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The only process that writes to the folder; without the temporary files that a killed one left."""
         try:
-            data = json.loads(run.config_file.read_text(encoding="utf-8"))
-            return run, config_from_json(data, kind)
-        except FileNotFoundError:
-            raise RunError(f"{path} holds no run: it has no {run.config_file.name}") from None
-        except (ValueError, OSError) as error:
-            raise RunError(f"{run.config_file} cannot be read: {error}") from error
+            with self.explained(), ExitStack() as stack:
+                stack.enter_context(lock_folder(self.path))
+                for folder in (self.path, self.path / DISTILLATION):
+                    remove_leftovers(folder)
+                held = stack.pop_all()
+        except LockedError as error:
+            raise RunError(str(error)) from None
+        with held:
+            yield
 
     def extend(self, config: TrainConfig) -> None:
         """Let the run have more iterations: replace its config, and its command if it has one."""
-        with self.explained():
+        with self.locked(), self.explained():
             if self.command is not None:
                 write_whole(self.command_file, f"{with_iterations(self.command, config.iterations)}\n".encode())
             write_whole(self.config_file, json.dumps(config_to_json(config), indent=1).encode())
@@ -85,6 +109,17 @@ class RunDirectory:
             reason = f"{self.path} cannot be written ({error.strerror}); everything saved before is intact"
             raise RunError(reason) from error
 
+    @contextmanager
+    def explained_content(self, file: Path) -> Iterator[None]:
+        """Turn any defect of a file's content into one error that names the file."""
+        try:
+            yield
+        except RunError:
+            raise
+        except (*BAD_CONTENT, OSError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else error
+            raise RunError(f"{file} cannot be used: {printable(reason)}") from error
+
     @property
     def config_file(self) -> Path:
         """The config."""
@@ -98,7 +133,10 @@ class RunDirectory:
     @property
     def command(self) -> str | None:
         """The command line that started the run, if there was one."""
-        return self.command_file.read_text(encoding="utf-8").strip() if self.command_file.exists() else None
+        if not self.command_file.exists():
+            return None
+        with self.explained_content(self.command_file):
+            return read_text(self.command_file, MOST_TEXT_BYTES).strip()
 
     @property
     def metrics_file(self) -> Path:
@@ -128,7 +166,7 @@ class RunDirectory:
         """Replace the checkpoint atomically."""
         with self.explained():
             whole = {name: np.array(x, order="C") for name, x in arrays.items()}
-            write_whole(self.checkpoint_file, save(whole, metadata={"facts": json.dumps(facts)}))
+            write_whole(self.checkpoint_file, *pack(whole, {"facts": json.dumps(facts)}))
 
     def save_error(self, text: str) -> None:
         """Keep an error; the first one stays."""
@@ -161,14 +199,14 @@ class RunDirectory:
         """The checkpoint's arrays and facts; None if there is none yet."""
         if not self.checkpoint_file.exists():
             return None
-        try:
-            from safetensors import safe_open
-
-            with safe_open(self.checkpoint_file, framework="numpy") as opened:
-                facts = json.loads((opened.metadata() or {})["facts"])
-            return load_file(self.checkpoint_file), facts
-        except (SafetensorError, OSError, ValueError, KeyError) as error:
-            raise RunError(f"{self.checkpoint_file} cannot be read: {error}") from error
+        with (
+            self.explained_content(self.checkpoint_file),
+            open_regular(self.checkpoint_file, MOST_CHECKPOINT_BYTES) as (file, size),
+        ):
+            header = read_header(file, size, MOST_TEXT_BYTES)
+            if set(header.texts) != {"facts"}:
+                raise ValueError("is a safetensors file, but not a checkpoint")
+            return read_tensors(file, header), parse_object("facts", header.texts["facts"].encode())
 
     def open_events(self) -> "EventFile":
         """A file for TensorBoard."""
@@ -179,22 +217,22 @@ class RunDirectory:
 
     def append_metrics(self, row: Row) -> None:
         """Append a row, on the disk before this returns."""
-        with self.explained(), self.metrics_file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        with self.explained():
+            append_text(self.metrics_file, json.dumps(row) + "\n")
 
     def read_metrics(self) -> list[Row]:
-        """All complete rows; one that was cut off by a crash is left out."""
+        """All complete rows; a last one that was cut off by a crash is left out."""
         if not self.metrics_file.exists():
             return []
-        rows = []
-        for line in self.metrics_file.read_text(encoding="utf-8").splitlines():
-            try:
-                rows.append(json.loads(line))
-            except ValueError:
-                break
-        return rows
+        with self.explained_content(self.metrics_file):
+            lines = read_text(self.metrics_file, MOST_METRICS_BYTES).split("\n")
+            rows = []
+            for number, line in enumerate(lines[:-1], 1):
+                row = parse_object(f"row {number}", line.encode())
+                if type(row.get("iteration")) is not int:
+                    raise ValueError(f"its row {number} must have a whole number as iteration")
+                rows.append(row)
+            return rows
 
     def truncate_metrics(self, iteration: int) -> None:
         """Keep the rows up to this iteration, which is the checkpoint's."""

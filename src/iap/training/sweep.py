@@ -104,7 +104,7 @@ def train_to_end(
     rows = run.read_metrics()
     if not rows or rows[-1]["iteration"] < config.iterations:
         pool: Pool
-        with run.discarded_after_an_error(), open_pool(config.job) as pool:
+        with run.discarded_after_an_error(), open_pool(config.job) as pool, run.locked():
             train(config, pool, run, report, on_start, on_failure=warn, teacher=teacher)
     return run
 

@@ -85,17 +85,19 @@ def _renamed_pretraining(data: Mapping[str, Any]) -> Data:
 def upgrade_checkpoint(facts: Data) -> Data:
     """The facts of a checkpoint of any version as those of the newest; one without a version is version 1."""
     version = facts.get("version", 1)
-    if not isinstance(version, int) or version > CHECKPOINT_VERSION:
+    if type(version) is not int or version < 1:
+        raise ValueError(f"its version must be a whole number from 1 on, not {version!r}")
+    if version > CHECKPOINT_VERSION:
         raise ValueError(
             f"made by a newer version of iap: its format is {version}, this iap reads up to {CHECKPOINT_VERSION}"
         )
     start = facts.pop("begun", None) if version == 1 else facts.get("start")
-    if start is not None and version == 1:
+    if isinstance(start, Mapping) and version == 1:
         start = rename_facts(start)
-    return facts | {"start": start, "version": CHECKPOINT_VERSION}
+    return facts | {"start": start, "version": CHECKPOINT_VERSION}  # version 3: with a checksum beside the facts
 
 
 # The n-th makes a config of version n + 1 out of one of version n. Fields added with a default need none.
 UPGRADES: tuple[Callable[[Data], Data], ...] = (use_new_names,)
 VERSION = 1 + len(UPGRADES)
-CHECKPOINT_VERSION = 2
+CHECKPOINT_VERSION = 3

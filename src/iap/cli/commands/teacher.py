@@ -26,7 +26,8 @@ class Teacher(Command):
     task: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="TASK")] = None
     """A preset, such as walker-walk; an unknown name lists all."""
     env: str | None = None
-    """Id of an environment with sensors and continuous actions, instead of a preset."""
+    """Id of an environment with sensors and continuous actions, instead of a preset; with --resume, that of the run,
+    whose module is imported only if it is named here."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """KEY=VALUE, an option of the environment; can be repeated."""
     hidden: tuple[int, ...] | None = None
@@ -63,6 +64,8 @@ class Teacher(Command):
     def run(self, console: Console) -> None:
         """Train to the end, with the return on validation seeds as progress; then plot the learning curve."""
         from iap.cli.progress import training_report
+        from iap.cli.training import env_option
+        from iap.envs.registration import require_named
         from iap.training.run_directory import RunDirectory
         from iap.training.sac.config import SAC
         from iap.training.sac.loop import train_sac
@@ -70,6 +73,7 @@ class Teacher(Command):
 
         if self.resume is not None:
             run, config = RunDirectory.open(self.resume, SAC)
+            require_named(config.env.id, self.env)
         else:
             config = self.config()
             run = RunDirectory.create(self._folder(config), config, self.recorded_command())
@@ -77,7 +81,9 @@ class Teacher(Command):
             with training_report(console, config, run) as report:
                 train_sac(config, run, report.row, run.command)
         except KeyboardInterrupt:
-            console.print(f"stopped; continue with: iap teacher --resume {run.path}", soft_wrap=True)
+            console.print(
+                f"stopped; continue with: iap teacher --resume {run.path}{env_option(config)}", soft_wrap=True
+            )
             return
         curve = run.path / "curve.png"
         with run.explained():

@@ -100,6 +100,7 @@ def upgrade_config_file(file: Path) -> Versions:
 def upgrade_checkpoint_file(file: Path) -> Versions:
     """Rewrite a checkpoint, if it is of an older version."""
     from iap.training.run_directory import RunDirectory
+    from iap.training.sac.checkpoints import VERSION, is_sac, upgrade
     from iap.training.upgrades import CHECKPOINT_VERSION, upgrade_checkpoint
 
     run = RunDirectory(file.parent)
@@ -107,7 +108,8 @@ def upgrade_checkpoint_file(file: Path) -> Versions:
     if loaded is None:
         raise FileNotFoundError(f"{file} does not exist")
     arrays, facts = loaded
-    version, upgraded = facts.get("version", 1), upgrade_checkpoint(dict(facts))
-    if version < CHECKPOINT_VERSION:
+    newest, upgraded = (VERSION, upgrade(facts)) if is_sac(arrays) else (CHECKPOINT_VERSION, upgrade_checkpoint(facts))
+    version = facts.get("version", 1)
+    if version < newest:
         run.save_checkpoint(arrays, upgraded)
-    return version, CHECKPOINT_VERSION
+    return version, newest

@@ -29,7 +29,7 @@ from iap.distillation.pretrained import PRETRAINING, Pretrained, Report
 from iap.distillation.teachers import TeacherConfig
 from iap.envs.protocols import Symmetry as HasSymmetry
 from iap.envs.protocols import find_protocol
-from iap.policies import Normaliser, Symmetry, flatten, init
+from iap.policies import Normaliser, Symmetry, count_params, flatten, init
 from iap.rollouts import TRAINING_SEEDS, Job, Pool, draw_seeds
 
 EPISODES = PRETRAINING + (1 << 17)  # the stream of the episodes' seeds
@@ -116,7 +116,9 @@ class _Distillation:
 
     def run(self) -> Pretrained:
         """All stages that are left."""
-        place = load_place(self.folder) or Place(ENCODER, 0, flatten(init(self.job.policy, self.seed)), {}, [])
+        policy = self.job.policy
+        start = Place(ENCODER, 0, flatten(init(policy, self.seed)), {}, [])
+        place = load_place(self.folder, count_params(policy)) or start
         if place.stage == ENCODER and self.options.encoder is not None:
             place = self._pretrain_encoder(place)
         normaliser = Normaliser.none(self.job.policy.inputs_size)

@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors import safe_open
-from safetensors.numpy import load_file, save
 
-from iap._files import write_whole
+from iap._files import open_regular, write_whole
+from iap._tensor_files import BAD_CONTENT, pack, parse_object, read_header, read_tensors
+from iap._validation import printable, require_count, require_type
 from iap.distillation.labelling import Arrays
 
 ENCODER = -1  # the stage before the first round
 FILE = "checkpoint.safetensors"
+MOST_FACTS_BYTES, MOST_BYTES = 1 << 20, 1 << 34
 PREFIX = "training."  # of the arrays of the training
 
 
@@ -39,15 +40,25 @@ def save_place(folder: Path, place: Place) -> None:
     arrays = {"theta": place.theta} | {f"{PREFIX}{name}": x for name, x in place.arrays.items()}
     facts = json.dumps({"stage": place.stage, "updates": place.updates, "facts": place.facts})
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / FILE, save(arrays, metadata={"facts": facts}))
+    write_whole(folder / FILE, *pack({name: np.array(x, order="C") for name, x in arrays.items()}, {"facts": facts}))
 
 
-def load_place(folder: Path) -> Place | None:
+def load_place(folder: Path, size_of_theta: int) -> Place | None:
     """The checkpoint; None if there is none yet."""
     if not (folder / FILE).exists():
         return None
-    with safe_open(folder / FILE, framework="numpy") as opened:
-        facts = json.loads((opened.metadata() or {})["facts"])
-    arrays = load_file(folder / FILE)
-    training = {name.removeprefix(PREFIX): x for name, x in arrays.items() if name.startswith(PREFIX)}
-    return Place(facts["stage"], facts["updates"], arrays["theta"], training, facts["facts"])
+    try:
+        with open_regular(folder / FILE, MOST_BYTES) as (file, size):
+            header = read_header(file, size, MOST_FACTS_BYTES)
+            if set(header.texts) != {"facts"}:
+                raise ValueError("is a safetensors file, but not a checkpoint")
+            arrays, facts = read_tensors(file, header), parse_object("facts", header.texts["facts"].encode())
+        training = {name.removeprefix(PREFIX): x for name, x in arrays.items() if name.startswith(PREFIX)}
+        stage = require_count("stage", facts["stage"], least=ENCODER)
+        updates = require_count("updates", facts["updates"], least=0)
+        require_type("facts", facts["facts"], list)
+        if arrays["theta"].shape != (size_of_theta,):
+            raise ValueError(f"theta must be of shape ({size_of_theta},) for its config, not {arrays['theta'].shape}")
+        return Place(stage, updates, arrays["theta"], training, facts["facts"])
+    except BAD_CONTENT as error:
+        raise ValueError(f"{folder / FILE} cannot be used: {printable(error)}") from error

@@ -9,14 +9,15 @@ import numpy as np
 from jaxtyping import Float
 
 import iap
-from iap.policies import Normaliser, PolicyConfig, PolicyFile
-from iap.training.run_directory import RunDirectory, RunError
+from iap._validation import require_count, require_number
+from iap.policies import Normaliser, PolicyConfig, PolicyFile, count_params
+from iap.training.run_directory import RunDirectory
 from iap.training.sac.config import SAC
 from iap.training.sac.learner import Learner, first_learner
 from iap.training.sac.networks import actor_theta
 from iap.training.sac.replay import Replay
 
-VERSION = 1
+VERSION = 2  # 1 → 2: a checksum beside the facts
 LEARNER, REPLAY, NORMALISER, BEST = "learner.", "replay.", "normaliser.", "best."
 
 
@@ -81,30 +82,58 @@ def save(config: SAC, policy: PolicyConfig, run: RunDirectory, progress: Progres
 
 def resume(config: SAC, policy: PolicyConfig, run: RunDirectory) -> Progress:
     """The progress of the checkpoint, or that before the first iteration."""
-    import jax
-
     learner, replay = first_learner(config, policy.sensors, policy.actions), Replay(policy.sensors, policy.actions)
     loaded = run.load_checkpoint()
     if loaded is None:
         return Progress(learner, replay, Normaliser.none(policy.sensors))
     arrays, facts = loaded
-    if facts.get("version") != VERSION:
-        raise RunError(f"{run.checkpoint_file} must be of version {VERSION}, not {facts.get('version')!r}")
+    with run.explained_content(run.checkpoint_file):
+        return _progress(policy, learner, replay, arrays, upgrade(facts))
+
+
+def _progress(
+    policy: PolicyConfig, learner: Learner, replay: Replay, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]
+) -> Progress:
+    import jax
+
     leaves, structure = jax.tree.flatten(learner)
-    learner = jax.tree.unflatten(structure, [arrays[f"{LEARNER}{i}"] for i in range(len(leaves))])
+    found = [arrays[f"{LEARNER}{i}"] for i in range(len(leaves))]
+    for i, (leaf, like) in enumerate(zip(found, leaves, strict=True)):
+        if leaf.shape != np.shape(like):
+            raise ValueError(f"{LEARNER}{i} must be of shape {np.shape(like)}, not {leaf.shape}")
+    learner = jax.tree.unflatten(structure, found)
     replay.restore(_part(arrays, REPLAY))
     best = _part(arrays, BEST)
     theta, best_normaliser = best.pop("theta"), Normaliser.from_arrays(best)
-    best_held_out, held_out = (math.nan if facts[name] is None else facts[name] for name in ("best", "held_out"))
-    return Progress(
-        learner,
-        replay,
-        Normaliser.from_arrays(_part(arrays, NORMALISER)),
-        Best(theta, best_normaliser, best_held_out),
-        held_out,
-        facts["iteration"],
-        facts["episodes"],
+    normaliser = Normaliser.from_arrays(_part(arrays, NORMALISER))
+    for name, array, size in (
+        ("best.theta", theta, count_params(policy)),
+        ("best.mean", best_normaliser.mean, policy.sensors),
+        ("normaliser.mean", normaliser.mean, policy.sensors),
+    ):
+        if array.shape != (size,):
+            raise ValueError(f"{name} must be of shape ({size},) for its config, not {array.shape}")
+    best_held_out, held_out = (
+        math.nan if facts[name] is None else require_number(name, facts[name], -math.inf)
+        for name in ("best", "held_out")
     )
+    iteration, episodes = (require_count(name, facts[name], least=0) for name in ("iteration", "episodes"))
+    return Progress(
+        learner, replay, normaliser, Best(theta, best_normaliser, best_held_out), held_out, iteration, episodes
+    )
+
+
+def is_sac(arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether these are the arrays of such a checkpoint."""
+    return f"{REPLAY}count" in arrays
+
+
+def upgrade(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a checkpoint of any version as those of the newest."""
+    version = facts.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(f"its version must be a whole number from 1 to {VERSION}, not {version!r}")
+    return facts | {"version": VERSION}
 
 
 def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

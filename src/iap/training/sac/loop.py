@@ -39,7 +39,7 @@ def train_sac(
         command: the command that starts this training, for the policy files.
     """
     policy = actor_config(config)
-    with one_thread(), InlinePool(config.job(policy)) as pool:
+    with run.locked(), one_thread(), InlinePool(config.job(policy)) as pool:
         progress = resume(config, policy, run)
         run.truncate_metrics(progress.iteration)
         updates, env = make_updates(rates_of(config)), config.env.make()

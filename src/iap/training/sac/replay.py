@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
+from iap._validation import require_count
 from iap.policies import Moments, Normaliser
 from iap.training.sac.learner import Batch
 
@@ -64,6 +65,6 @@ class Replay:
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """The inverse of `to_arrays`."""
-        self.count = int(arrays["count"])
+        self.count = require_count("count", arrays["count"].item(), least=0)
         for name, array in self._arrays.items():
             array[: len(self)] = arrays[name]
