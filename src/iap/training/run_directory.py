@@ -91,7 +91,9 @@ class RunDirectory:
         """Let the run have more iterations: replace its config, and its command if it has one."""
         with self.locked(), self.explained():
             if self.command is not None:
-                write_whole(self.command_file, f"{with_iterations(self.command, config.iterations)}\n".encode())
+                with self.explained_content(self.command_file):
+                    command = with_iterations(self.command, config.iterations)
+                write_whole(self.command_file, f"{command}\n".encode())
             write_whole(self.config_file, json.dumps(config_to_json(config), indent=1).encode())
 
     def require_unused(self) -> None:
