@@ -4,6 +4,7 @@ The encoder is trained on the teacher's actions, its state and keypoints of the 
 DAgger. Keypoints are the ends of the body's capsules, and whatever else the task is about.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from iap.distillation.dagger.config import DAgger
@@ -67,3 +68,12 @@ WALKER = distilled(
 CHEETAH = distilled(
     "cheetah-run", 6, ("torso+", "torso-", "head", "bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot")
 )
+
+
+def dynamic(config: TrainConfig) -> TrainConfig:
+    """The config with distractions that change within an episode."""
+    return replace(config, env=EnvConfig.of(config.env.id, **dict(config.env.kwargs), dynamic=True))
+
+
+BALL_IN_CUP_DYNAMIC, FINGER_DYNAMIC, REACHER_DYNAMIC = dynamic(BALL_IN_CUP), dynamic(FINGER), dynamic(REACHER)
+CARTPOLE_DYNAMIC, WALKER_DYNAMIC, CHEETAH_DYNAMIC = dynamic(CARTPOLE), dynamic(WALKER), dynamic(CHEETAH)
