@@ -1,7 +1,7 @@
 """The Distracting Control Suite, medium, distilled from teachers on the simulator's state.
 
-An arm is a preset, or a preset with a CNN of twice the encoder's size, with a smaller policy, or without an encoder. All
-have the same teacher, dataset and number of updates; a CNN has no heads, so that keypoints do not supervise it.
+An arm is a preset, or a preset with a CNN of twice the encoder's size, with a smaller policy, or without an encoder.
+All have the same teacher, dataset and number of updates; a CNN has no heads, so that keypoints do not supervise it.
 """
 
 from dataclasses import replace
