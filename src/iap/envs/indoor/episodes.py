@@ -75,9 +75,7 @@ def _from_csv(text: str) -> list[Episode]:
     episodes = []
     for row in csv.DictReader(io.StringIO(text)):
         values = {str(key).strip().lower().replace("_", ""): value for key, value in row.items()}
-        numbers = [
-            _finite(values[name]) for name in ("startx", "starty", "startz", "startangle", "goalx", "goaly")
-        ]
+        numbers = [_finite(values[name]) for name in ("startx", "starty", "startz", "startangle", "goalx", "goaly")]
         x, y, z, angle, goal_x, goal_y = numbers
         episodes.append(Episode(_scene_name(values["sceneid"]), (x, y), angle, (goal_x, goal_y), z))
     return episodes

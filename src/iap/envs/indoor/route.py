@@ -68,7 +68,9 @@ class Route:
     def _is_straight(self, start: tuple[float, float], end: tuple[float, float]) -> bool:
         count = max(2, math.ceil(math.dist(start, end) / self.map.resolution_m))
         shares = np.linspace(0.2, 1, count)  # the first part may touch what the robot was pushed against
-        rows = np.rint([self._at(start[0] + s * (end[0] - start[0]), start[1] + s * (end[1] - start[1])) for s in shares])
+        rows = np.rint(
+            [self._at(start[0] + s * (end[0] - start[0]), start[1] + s * (end[1] - start[1])) for s in shares]
+        )
         return bool(self.walkable[tuple(rows.astype(int).T)].all())
 
     def _at(self, x: float, y: float) -> tuple[float, float]:

@@ -78,7 +78,9 @@ def floor_images(layout: Layout, furnishing: Furnishing) -> tuple[UInt8[np.ndarr
     side = 2 * math.ceil((max(layout.size) / 2 + 0.5) / PIXEL_M)
 
     def cells(rect: Rect) -> tuple[slice, slice]:
-        rows, columns = ((round(a / PIXEL_M) + side // 2 for a in pair) for pair in ((rect.y0, rect.y1), (rect.x0, rect.x1)))
+        rows, columns = (
+            (round(a / PIXEL_M) + side // 2 for a in pair) for pair in ((rect.y0, rect.y1), (rect.x0, rect.x1))
+        )
         return slice(*rows), slice(*columns)
 
     outline = np.zeros((side, side), np.uint8)

@@ -289,7 +289,9 @@ def plant(rng: np.random.Generator, palette: Palette) -> list[Part]:
     for _ in range(6):
         x, y, z = rng.uniform(-0.16, 0.16), 0.22 + rng.uniform(-0.14, 0.14), rng.uniform(0.45, height)
         r = rng.uniform(0.08, 0.17)
-        parts.append(box(x - r, x + r, y - r, y + r, z - 0.6 * r, z + 0.8 * r, "leaves", (0.5, 0.5, 0.5), is_round=True))
+        parts.append(
+            box(x - r, x + r, y - r, y + r, z - 0.6 * r, z + 0.8 * r, "leaves", (0.5, 0.5, 0.5), is_round=True)
+        )
     return parts
 
 

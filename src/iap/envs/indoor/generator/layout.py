@@ -142,7 +142,9 @@ def _add_doors(rng: np.random.Generator, layout: Layout) -> None:
         layout.doors.append(_door(rng, (a, b), along_x, at, low, high))
 
 
-def _door(rng: np.random.Generator, rooms: tuple[int, int], along_x: bool, at: float, low: float, high: float) -> Opening:
+def _door(
+    rng: np.random.Generator, rooms: tuple[int, int], along_x: bool, at: float, low: float, high: float
+) -> Opening:
     """A door, a narrow gate or a wide passage in a wall."""
     longest = high - low - 2 * CORNER_M
     kind = rng.random()
@@ -208,6 +210,10 @@ def _add_gates(rng: np.random.Generator, layout: Layout) -> None:
             lower = (a, start, 0.0) if along_x else (start, a, 0.0)
             upper = (b, start + 0.1, top) if along_x else (start + 0.1, b, top)
             pieces.append(Part(lower, upper, "plaster", (0.8, 0.78, 0.74), kind="wall"))
-        crossing = Rect(inside.x0, start, inside.x1, start + 0.1) if along_x else Rect(start, inside.y0, start + 0.1, inside.y1)
+        crossing = (
+            Rect(inside.x0, start, inside.x1, start + 0.1)
+            if along_x
+            else Rect(start, inside.y0, start + 0.1, inside.y1)
+        )
         if not any(opening.zone(0.7, 0.3).meets(crossing) for opening in layout.openings(number)):
             layout.gates += [(number, piece) for piece in pieces]

@@ -94,7 +94,7 @@ def _lamp_sources(layout: Layout, room: int, power: np.ndarray) -> list[tuple[fl
     ]
 
 
-def _window_sources(layout: Layout, room: int, window, colour: np.ndarray) -> tuple[tuple, list[tuple[float, ...]]]:  # noqa: ANN001
+def _window_sources(layout: Layout, room: int, window, colour: np.ndarray) -> tuple[tuple, list[tuple[float, ...]]]:
     """The pane as a box, and points on it."""
     inside = layout.inside(room)
     if window.along_x:

@@ -28,7 +28,9 @@ def noise(rng: np.random.Generator, rows: float, columns: float) -> Float32[np.n
     """Smooth noise of mean 0 and deviation 1, with these correlation lengths in texels, which repeats."""
     spectrum = np.fft.rfft2(rng.standard_normal((SIDE, SIDE)))
     fy, fx = np.fft.fftfreq(SIDE)[:, None], np.fft.rfftfreq(SIDE)[None]
-    smooth = np.fft.irfft2(spectrum * np.exp(-2 * ((np.pi * rows * fy) ** 2 + (np.pi * columns * fx) ** 2)), (SIDE, SIDE))
+    smooth = np.fft.irfft2(
+        spectrum * np.exp(-2 * ((np.pi * rows * fy) ** 2 + (np.pi * columns * fx) ** 2)), (SIDE, SIDE)
+    )
     smooth -= smooth.mean()
     return (smooth / (smooth.std() + 1e-9)).astype(np.float32)
 
@@ -123,7 +125,7 @@ def rug(rng: np.random.Generator) -> np.ndarray:
 def stripes(rng: np.random.Generator) -> np.ndarray:
     """Wallpaper."""
     columns = np.mgrid[:SIDE, :SIDE][1]
-    return 1 - 0.14 * (columns % 32 < rng.integers(6, 18)) + 0.02 * noise(rng, 1, 1)  # noqa: PLR2004
+    return 1 - 0.14 * (columns % 32 < rng.integers(6, 18)) + 0.02 * noise(rng, 1, 1)
 
 
 @pattern
@@ -147,7 +149,9 @@ def books(rng: np.random.Generator) -> np.ndarray:
     spine = np.searchsorted(ends, np.arange(SIDE), side="right")
     colours = rng.uniform(0.15, 1.1, (spine.max() + 1, 3)) * rng.uniform(0.5, 1.1, (spine.max() + 1, 1))
     edge = np.where(np.isin(np.arange(SIDE), ends - 1), 0.5, 1.0)
-    return np.broadcast_to((colours[spine] * edge[:, None])[None], (SIDE, SIDE, 3)) * (1 + 0.05 * noise(rng, 1, 1)[..., None])
+    return np.broadcast_to((colours[spine] * edge[:, None])[None], (SIDE, SIDE, 3)) * (
+        1 + 0.05 * noise(rng, 1, 1)[..., None]
+    )
 
 
 @pattern

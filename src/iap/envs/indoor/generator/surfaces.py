@@ -153,13 +153,15 @@ def _picture(rng: np.random.Generator, side: Side, openings: list[Opening], layo
     """A picture in a free part of a wall, perhaps."""
     width, height = rng.uniform(0.35, 0.9), rng.uniform(0.35, 0.7)
     at, z = rng.uniform(0.2, max(0.3, side.length - width - 0.2)), rng.uniform(1.15, 1.45)
-    is_free = all(not (a - 0.15 < at + width and at < b + 0.15) for a, b in (_span(o, side) for o in openings))  # noqa: PLR2004
-    wanted = rng.random() < (0.4 if layout.kinds[room] != "bathroom" else 0.0)  # noqa: PLR2004
+    is_free = all(not (a - 0.15 < at + width and at < b + 0.15) for a, b in (_span(o, side) for o in openings))
+    wanted = rng.random() < (0.4 if layout.kinds[room] != "bathroom" else 0.0)
     if not (is_free and wanted and at + width < side.length):
         return []
     inwards = (-side.along[1], side.along[0])
     moved = Side((side.start[0] - 0.02 * inwards[0], side.start[1] - 0.02 * inwards[1]), side.along, side.length)
-    frame = Patch(*_on(moved, at - 0.03, at + width + 0.03, z - 0.03, z + height + 0.03), "wall", room, "grain", (0.1, 0.08, 0.06))
+    frame = Patch(
+        *_on(moved, at - 0.03, at + width + 0.03, z - 0.03, z + height + 0.03), "wall", room, "grain", (0.1, 0.08, 0.06)
+    )
     nearer = Side((side.start[0] - 0.024 * inwards[0], side.start[1] - 0.024 * inwards[1]), side.along, side.length)
     canvas = Patch(*_on(nearer, at, at + width, z, z + height), "wall", room, "art", (0.6, 0.6, 0.6))
     return [frame, canvas]

@@ -150,5 +150,3 @@ class Walker:
 def _trunk_camera(model: Any) -> int:
     """The number of the first camera on the robot: those of the world come first."""
     return int(np.flatnonzero(model.cam_bodyid != 0)[0])
-
-

@@ -65,7 +65,9 @@ class FloorMap:
         top, left = rows[0] - 2, columns[0] - 2
         part = padded[top : rows[-1] + 3, left : columns[-1] + 3]
         x, y = self.origin_m
-        return FloorMap(part, self.resolution_m, (x + (left - 2) * self.resolution_m, y + (top - 2) * self.resolution_m))
+        return FloorMap(
+            part, self.resolution_m, (x + (left - 2) * self.resolution_m, y + (top - 2) * self.resolution_m)
+        )
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """The row and column of a position, which may be outside the map."""

@@ -156,7 +156,9 @@ def _numbers(lines: list[str], count: int, path: Path, kind: str) -> Float32[np.
     return np.ascontiguousarray(array[:, :count])
 
 
-def indexed(mesh: Mesh) -> tuple[Float32[np.ndarray, "n 3"], Float32[np.ndarray, "m 2"], Int32[np.ndarray, "f 3"], Int32[np.ndarray, "f 3"]]:
+def indexed(
+    mesh: Mesh,
+) -> tuple[Float32[np.ndarray, "n 3"], Float32[np.ndarray, "m 2"], Int32[np.ndarray, "f 3"], Int32[np.ndarray, "f 3"]]:
     """Distinct positions, distinct texture coordinates, and the indices of both for each corner."""
     positions, corner_of = np.unique(mesh.positions.reshape(-1, 3), axis=0, return_inverse=True)
     texcoords, coord_of = np.unique(mesh.texcoords.reshape(-1, 2), axis=0, return_inverse=True)

@@ -66,9 +66,7 @@ class SceneView:
     def _select(self, data: Any) -> None:
         """Enable the pieces that the camera may see."""
         eye, axes = data.cam_xpos[self._number], data.cam_xmat[self._number].reshape(3, 3)
-        in_frustum(
-            self._pieces.centre_m, self._pieces.half_m, eye, axes, self._slope_x, self._slope_y, self._inside
-        )
+        in_frustum(self._pieces.centre_m, self._pieces.half_m, eye, axes, self._slope_x, self._slope_y, self._inside)
         shown = self._inside
         if self._visibility is not None:
             known = self._visibility.seen_from(eye[0], eye[1])

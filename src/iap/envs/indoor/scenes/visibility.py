@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from iap._compile import compiled
 from iap.envs.indoor.scenes.floor_map import FloorMap
-from iap.envs.indoor.scenes.model import PIECE, PROBE, PROBE_FOV_DEG, SHOWN_GROUP, Pieces
+from iap.envs.indoor.scenes.model import PIECE, PROBE, SHOWN_GROUP, Pieces
 from iap.envs.rendering.camera import Camera, load_mujoco
 
 PLACE_M, POINT_M = 0.5, 0.25
