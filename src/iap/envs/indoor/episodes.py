@@ -3,7 +3,7 @@
 | format | scene | start and goal |
 |---|---|---|
 | CSV with a header | `sceneId` | `startX`, `startY`, `startZ`, `startAngle` in rad; `goalX`, `goalY`, `goalZ`; z up |
-| JSON, or .json.gz, with `episodes` | `scene_id`, of which the file's name counts | `start_position`, `start_rotation` (x, y, z, w), `goals`; y up |
+| JSON, or .json.gz | `scene_id`, a file | `start_position`, `start_rotation` (x, y, z, w), `goals`; y up |
 
 Habitat's y is Gibson's z, and its z is Gibson's −y. Its agents face −z.
 """

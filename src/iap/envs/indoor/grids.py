@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float32, Int32
 from iap._compile import compiled
 
 FAR = 1e9
+LEAST_CHANGE = 1e-9  # of a distance that is updated
 UNREACHED = np.float32(np.inf)
 DIAGONAL = 2**0.5
 
@@ -112,9 +113,8 @@ def _label(free):
             while height:
                 height -= 1
                 row, column = stack[height]
-                for side in range(4):
-                    r = row + (side == 0) - (side == 1)
-                    c = column + (side == 2) - (side == 3)
+                for down, right in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+                    r, c = row + down, column + right
                     if 0 <= r < rows and 0 <= c < columns and free[r, c] and not parts[r, c]:
                         parts[r, c] = count
                         stack[height, 0], stack[height, 1] = r, c
@@ -129,30 +129,32 @@ def _sweep_until_done(distances, costs):
     changed = True
     while changed:
         changed = False
-        for order in range(4):
+        for down, right in ((True, True), (True, False), (False, True), (False, False)):
             for i in range(rows):
-                row = i if order < 2 else rows - 1 - i
+                row = i if down else rows - 1 - i
                 for j in range(columns):
-                    column = j if order % 2 == 0 else columns - 1 - j
-                    cost = costs[row, column]
-                    if not np.isfinite(cost):
-                        continue
-                    a = distances[row - 1, column] if row > 0 else np.inf
-                    if row + 1 < rows:
-                        a = min(a, distances[row + 1, column])
-                    b = distances[row, column - 1] if column > 0 else np.inf
-                    if column + 1 < columns:
-                        b = min(b, distances[row, column + 1])
-                    low, high = min(a, b), max(a, b)
-                    if not np.isfinite(low):
-                        continue
-                    if high - low >= cost:
-                        new = low + cost
-                    else:
-                        new = 0.5 * (low + high + np.sqrt(2 * cost * cost - (high - low) ** 2))
-                    if new < distances[row, column] - 1e-9:
-                        distances[row, column] = new
-                        changed = True
+                    column = j if right else columns - 1 - j
+                    if np.isfinite(costs[row, column]):
+                        new = _through_neighbours(distances, row, column, costs[row, column])
+                        if new < distances[row, column] - LEAST_CHANGE:
+                            distances[row, column] = new
+                            changed = True
+
+
+@compiled(inner=True)
+def _through_neighbours(distances, row, column, cost):
+    """The distance of a cell that follows from those of its neighbours."""
+    rows, columns = distances.shape
+    a = distances[row - 1, column] if row > 0 else np.inf
+    if row + 1 < rows:
+        a = min(a, distances[row + 1, column])
+    b = distances[row, column - 1] if column > 0 else np.inf
+    if column + 1 < columns:
+        b = min(b, distances[row, column + 1])
+    low, high = min(a, b), max(a, b)
+    if not np.isfinite(low) or high - low >= cost:
+        return low + cost
+    return 0.5 * (low + high + np.sqrt(2 * cost * cost - (high - low) ** 2))
 
 
 @compiled

@@ -38,7 +38,7 @@ class IndoorCourse(IndoorTask):
     |---|---|---|
     | image | (height, width, channels) | the camera at the front; as in `iap/PointNav-v0` |
     | sensors 0–1 | float32 | direction, as cosine and sine, to the point `guide_m` ahead on the way, through walls |
-    | sensors 2–9 | float32 | roll, pitch; rates about x, y, z; phase of the gait (2); whether the trunk touched an obstacle |
+    | sensors 2–9 | float32 | roll, pitch; rates about x, y, z; phase of the gait (2); whether the trunk is in contact |
 
     Angles are in rad and rates in rad/s. The phase of the gait φ is ((cos φ + 1)/2, (sin φ + 1)/2).
 

@@ -3,7 +3,7 @@
 | module | stage |
 |---|---|
 | `layout` | rooms, doors, windows, narrow gates |
-| `furniture`, `furnishing` | pieces of furniture, and where they stand |
+| `furniture`, `fixtures`, `furnishing` | pieces of furniture, and where they stand |
 | `surfaces` | everything as rectangles |
 | `materials`, `light`, `atlas` | patterns, light and shadows, painted into textures |
 | `apartment` | all stages, and the files |

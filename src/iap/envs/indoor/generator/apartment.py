@@ -87,7 +87,7 @@ def floor_images(layout: Layout, furnishing: Furnishing) -> tuple[UInt8[np.ndarr
     for number in range(len(layout.rooms)):
         outline[cells(layout.inside(number))] = 255
     for door in layout.doors:
-        outline[cells(door.footprint.grown(0.02) if door.along_x else door.footprint.grown(0.02))] = 255
+        outline[cells(door.footprint.grown(0.02))] = 255
     free = outline.copy()
     for part in (part for _, part in (*layout.gates, *furnishing.parts) if part.low[2] < LOW_M):
         free[cells(part.footprint)] = 0

@@ -36,8 +36,13 @@ class Atlas:
 
 
 def paint_atlas(
-    kind: str, patches: list[Patch], chosen: list[int], grids: Grids, patterns: Float32[np.ndarray, "n S S 3"], shifts: Int[np.ndarray, "all 2"]
-) -> Atlas:  # fmt: skip
+    kind: str,
+    patches: list[Patch],
+    chosen: list[int],
+    grids: Grids,
+    patterns: Float32[np.ndarray, "n S S 3"],
+    shifts: Int[np.ndarray, "all 2"],
+) -> Atlas:
     """The texture of the rectangles with the numbers `chosen`; their patterns are shifted by `shifts` texels."""
     sizes = np.array([[np.linalg.norm(patches[i].u), np.linalg.norm(patches[i].v)] for i in chosen])
     texels = np.maximum(np.ceil(sizes / TEXEL_M[kind]).astype(np.int64), LEAST_TEXELS)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool
 
+from iap.envs.indoor.generator import fixtures
 from iap.envs.indoor.generator import furniture as make
 from iap.envs.indoor.generator.furniture import Maker, Palette
 from iap.envs.indoor.generator.layout import CORRIDOR, WALL_M, Layout, Opening
@@ -28,20 +29,21 @@ SETS: dict[str, tuple[Wanted, ...]] = {
         (make.armchair, True), (make.plant, True), (make.floor_lamp, True), (make.chest, True), (make.armchair, True),
     ),
     "kitchen": (
-        (make.kitchen_counter, True), (make.fridge, True), (make.dining_table, False), (make.kitchen_counter, True),
-        (make.chest, True), (make.plant, True),
+        (fixtures.kitchen_counter, True), (fixtures.fridge, True), (make.dining_table, False),
+        (fixtures.kitchen_counter, True), (make.chest, True), (make.plant, True),
     ),
     "bedroom": (
         (make.bed, True), (make.nightstand, True), (make.wardrobe, True), (make.chest, True), (make.desk, True),
         (make.plant, True), (make.armchair, True),
     ),
-    "bathroom": ((make.bathtub, True), (make.toilet, True), (make.washbasin, True), (make.shoe_rack, True)),
+    "bathroom": ((fixtures.bathtub, True), (fixtures.toilet, True), (fixtures.washbasin, True), (make.shoe_rack, True)),
     "study": (
         (make.desk, True), (make.bookcase, True), (make.bookcase, True), (make.armchair, True), (make.plant, True),
         (make.floor_lamp, True),
     ),
     "dining room": (
-        (make.dining_table, False), (make.chest, True), (make.bookcase, True), (make.plant, True), (make.floor_lamp, True),
+        (make.dining_table, False), (make.chest, True), (make.bookcase, True), (make.plant, True),
+        (make.floor_lamp, True),
     ),
     CORRIDOR: ((make.shoe_rack, True), (make.plant, True), (make.shoe_rack, True)),
 }  # fmt: skip

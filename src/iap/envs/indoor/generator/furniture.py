@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -46,8 +47,18 @@ Maker = Callable[[np.random.Generator, Palette], list[Part]]
 
 
 def box(
-    x0: float, x1: float, y0: float, y1: float, z0: float, z1: float, pattern: str, tint: Colour, *, is_round: bool = False, glow: float = 0.0
-) -> Part:  # fmt: skip
+    x0: float,
+    x1: float,
+    y0: float,
+    y1: float,
+    z0: float,
+    z1: float,
+    pattern: str,
+    tint: Colour,
+    *,
+    is_round: bool = False,
+    glow: float = 0.0,
+) -> Part:
     """A part by its extents."""
     return Part((x0, y0, z0), (x1, y1, z1), pattern, tint, is_round=is_round, glow=glow)
 
@@ -127,7 +138,7 @@ def sofa(rng: np.random.Generator, palette: Palette) -> list[Part]:
         box(half - 0.18, half, 0.25, 0.88, 0.32, 0.6, "fabric", tint),
     ]
     edges = np.linspace(-half + 0.18, half - 0.18, 3 if half < 0.95 else 4)  # noqa: PLR2004
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         parts.append(box(a + 0.01, b - 0.01, 0.25, 0.86, 0.32, 0.44, "fabric", tint))
         if rng.random() < 0.6:  # noqa: PLR2004
             parts.append(box(a + 0.08, a + 0.46, 0.26, 0.36, 0.44, 0.78, "fabric", palette.accent))
@@ -208,74 +219,13 @@ def television(rng: np.random.Generator, palette: Palette) -> list[Part]:
     half = rng.uniform(0.6, 0.9)
     return [
         box(-half, half, 0, 0.4, 0.06, 0.48, "grain", palette.wood),
-        *(box(x + 0.02, x + 2 * half / 3 - 0.02, 0.4, 0.41, 0.09, 0.45, "grain", palette.dark_wood) for x in np.linspace(-half, half, 4)[:-1]),
+        *(
+            box(x + 0.02, x + 2 * half / 3 - 0.02, 0.4, 0.41, 0.09, 0.45, "grain", palette.dark_wood)
+            for x in np.linspace(-half, half, 4)[:-1]
+        ),
         box(-0.15, 0.15, 0.12, 0.28, 0.48, 0.5, "plain", DARK),
         box(-0.55, 0.55, 0.17, 0.22, 0.53, 1.16, "plain", DARK),
         box(-0.53, 0.53, 0.22, 0.225, 0.55, 1.14, "screen", (0.03, 0.04, 0.05)),
-    ]  # fmt: skip
-
-
-def kitchen_counter(rng: np.random.Generator, palette: Palette) -> list[Part]:
-    """Cabinets below a worktop and above it, with a stove."""
-    half = rng.uniform(0.9, 1.5)
-    front = palette.accent if rng.random() < 0.4 else WHITE  # noqa: PLR2004
-    parts = [
-        box(-half, half, 0, 0.54, 0, 0.1, "plain", DARK),
-        box(-half, half, 0, 0.58, 0.1, 0.86, "plain", front),
-        box(-half, half, 0, 0.62, 0.86, 0.9, "grain", palette.wood),
-        box(-half + 0.1, -half + 0.65, 0.05, 0.57, 0.9, 0.91, "plain", DARK),
-        box(-half + 0.1, -half + 0.65, 0.58, 0.59, 0.2, 0.75, "screen", (0.05, 0.05, 0.06)),
-        box(half - 0.75, half - 0.3, 0.12, 0.5, 0.9, 0.905, "plain", METAL),
-        box(half - 0.54, half - 0.5, 0.06, 0.1, 0.9, 1.15, "plain", METAL),
-        box(-half, half, 0, 0.01, 0.9, 1.45, "small tiles", (0.75, 0.76, 0.74)),
-        box(-half, half, 0.01, 0.34, 1.45, 2.05, "plain", front),
-    ]
-    for x in np.arange(-half + 0.7, half - 0.05, 0.45):
-        end = min(x + 0.45, half) - 0.01
-        parts.append(box(x, end, 0.58, 0.595, 0.14, 0.84, "plain", front))
-        parts.append(box(end - 0.06, end - 0.04, 0.595, 0.615, 0.6, 0.78, "plain", METAL))
-    return parts
-
-
-def fridge(rng: np.random.Generator, palette: Palette) -> list[Part]:
-    """With a freezer compartment."""
-    tint = METAL if rng.random() < 0.5 else WHITE  # noqa: PLR2004
-    return [
-        box(-0.3, 0.3, 0.02, 0.6, 0.04, 1.75, "plain", tint),
-        box(-0.295, 0.295, 0.6, 0.64, 0.06, 0.6, "plain", tint),
-        box(-0.295, 0.295, 0.6, 0.64, 0.62, 1.74, "plain", tint),
-        box(-0.26, -0.24, 0.64, 0.67, 0.7, 1.2, "plain", DARK),
-    ]
-
-
-def bathtub(rng: np.random.Generator, palette: Palette) -> list[Part]:
-    """With a rim."""
-    half = rng.uniform(0.75, 0.85)
-    return [
-        box(-half, half, 0, 0.75, 0, 0.5, "plain", WHITE),
-        box(-half, half, 0, 0.08, 0.5, 0.57, "plain", WHITE),
-        box(-half, half, 0.67, 0.75, 0.5, 0.57, "plain", WHITE),
-        box(-half, -half + 0.08, 0.08, 0.67, 0.5, 0.57, "plain", WHITE),
-        box(half - 0.08, half, 0.08, 0.67, 0.5, 0.57, "plain", WHITE),
-    ]
-
-
-def toilet(rng: np.random.Generator, palette: Palette) -> list[Part]:
-    """With a cistern."""
-    return [
-        box(-0.2, 0.2, 0, 0.2, 0.4, 0.8, "plain", WHITE),
-        box(-0.13, 0.13, 0.1, 0.5, 0, 0.36, "plain", WHITE, is_round=True),
-        box(-0.19, 0.19, 0.18, 0.62, 0.36, 0.43, "plain", WHITE, is_round=True),
-    ]
-
-
-def washbasin(rng: np.random.Generator, palette: Palette) -> list[Part]:
-    """On a cabinet, below a mirror."""
-    return [
-        box(-0.3, 0.3, 0, 0.4, 0.15, 0.75, "grain", palette.wood),
-        box(-0.34, 0.34, 0, 0.46, 0.75, 0.87, "plain", WHITE),
-        box(-0.02, 0.02, 0.05, 0.16, 0.87, 1.02, "plain", METAL),
-        box(-0.3, 0.3, 0, 0.02, 1.1, 1.75, "screen", (0.42, 0.47, 0.5)),
     ]
 
 

@@ -1,6 +1,7 @@
 """The plan of an apartment: rooms between walls, doors that connect all of them, windows, and gates within rooms."""
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -108,7 +109,7 @@ def _with_corridor(rng: np.random.Generator, whole: Rect) -> tuple[list[Rect], l
         count = int(rng.integers(2, min(4, int(whole.width / 2.6)) + 1))
         shares = rng.uniform(0.7, 1.3, count)
         edges = whole.x0 + np.concatenate([[0], np.cumsum(shares / shares.sum())]) * whole.width
-        rooms += [Rect(float(a), y0, float(b), y1) for a, b in zip(edges, edges[1:], strict=False)]
+        rooms += [Rect(float(a), y0, float(b), y1) for a, b in pairwise(edges)]
     return rooms, kinds + [""] * (len(rooms) - 1)
 
 

@@ -17,6 +17,8 @@ from iap.envs.indoor.generator.surfaces import lamps
 POINT_M = 0.11  # between the points of the grid
 AMBIENT_RAYS = 14
 REACH_M = 0.9  # of the occlusion of ambient light
+FARTHEST_PANE_M = 30.0
+PARALLEL = 1e-9  # a direction with less along an axis is parallel to its planes
 OFFSET_M = 0.004  # from a surface to the point whose light is computed
 
 
@@ -190,17 +192,24 @@ def _light_point(point, normal, tangent, side, room, lights, rays, value):
     for ray in range(len(rays)):
         for k in range(3):
             direction[k] = rays[ray, 0] * tangent[k] + rays[ray, 1] * side[k] + rays[ray, 2] * normal[k]
-        reach = REACH_M
-        for k in range(3):  # to the walls of the room
-            if direction[k] > 1e-9:
-                reach = min(reach, max((bounds[3 + k] - point[k]) / direction[k], 0.0))
-            elif direction[k] < -1e-9:
-                reach = min(reach, max((bounds[k] - point[k]) / direction[k], 0.0))
+        reach = _reach_in_room(point, direction, bounds)
         reach = _first_hit(point, direction, reach, lights.boxes, start, end)
         openness += 0.25 + 0.75 * reach / REACH_M
     for k in range(3):
         value[k] += lights.ambient[room, k] * openness / len(rays)
     _add_sun(point, normal, room, lights, start, end, value)
+
+
+@compiled(inner=True)
+def _reach_in_room(point, direction, bounds):
+    """The distance to the walls of the room, at most `REACH_M`."""
+    reach = REACH_M
+    for k in range(3):
+        if direction[k] > PARALLEL:
+            reach = min(reach, max((bounds[3 + k] - point[k]) / direction[k], 0.0))
+        elif direction[k] < -PARALLEL:
+            reach = min(reach, max((bounds[k] - point[k]) / direction[k], 0.0))
+    return reach
 
 
 @compiled(inner=True)
@@ -211,8 +220,8 @@ def _add_sun(point, normal, room, lights, start, end, value):
     if cos <= 0 or lights.sun[3] == 0:
         return
     for pane in range(lights.pane_starts[room], lights.pane_starts[room + 1]):
-        through = _first_hit(point, direction, 30.0, lights.panes, pane, pane + 1)
-        if through < 30.0 and not _is_blocked(point, direction, through, lights.boxes, start, end):
+        through = _first_hit(point, direction, FARTHEST_PANE_M, lights.panes, pane, pane + 1)
+        if through < FARTHEST_PANE_M and not _is_blocked(point, direction, through, lights.boxes, start, end):
             for k in range(3):
                 value[k] += cos * lights.sun[3 + k]
 
@@ -229,7 +238,7 @@ def _first_hit(point, direction, reach, boxes, start, end):
         near, far = 0.0, reach
         for k in range(3):
             low, high = boxes[b, k] - point[k], boxes[b, 3 + k] - point[k]
-            if abs(direction[k]) < 1e-9:
+            if abs(direction[k]) < PARALLEL:
                 if low > 0 or high < 0:
                     far = -1.0
                 continue

@@ -79,8 +79,8 @@ class Part:
         for _ in range(quarter_turns % 4):
             low, high = np.array((-high[1], low[0], low[2])), np.array((-low[1], high[0], high[2]))
         move = np.array((x, y, 0.0))
-        lower, upper = (tuple(float(a) for a in corner + move) for corner in (low, high))
-        return replace(self, low=lower, high=upper)  # pyright: ignore[reportArgumentType]
+        lower, upper = ((corner + move).tolist() for corner in (low, high))
+        return replace(self, low=tuple(lower), high=tuple(upper))
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class FloorMap:
 
     def position(self, row: float, column: float) -> tuple[float, float]:
         """x and y of a cell."""
-        return self.origin_m[0] + column * self.resolution_m, self.origin_m[1] + row * self.resolution_m
+        return float(self.origin_m[0] + column * self.resolution_m), float(self.origin_m[1] + row * self.resolution_m)
 
     @cached_property
     def clearance(self) -> Float32[np.ndarray, "H W"]:

@@ -80,12 +80,11 @@ def read_obj(path: Path) -> tuple[list[Mesh], dict[str, Material]]:
         raise SceneError(path, "has no faces")
     corners = _numbers(positions, 3, path, "v")
     coords = np.vstack([_numbers(texcoords, 2, path, "vt"), np.zeros((1, 2), np.float32)])  # index −1 is the last row
-    meshes = []
-    for material, part in groups.items():
-        if part.positions:
-            corner_of, coord_of = np.array(part.positions), np.array(part.texcoords)
-            meshes.append(Mesh(material, corners[corner_of], coords[coord_of]))
-    return meshes, materials
+    return [
+        Mesh(material, corners[np.array(part.positions)], coords[np.array(part.texcoords)])
+        for material, part in groups.items()
+        if part.positions
+    ], materials
 
 
 def read_mtl(path: Path) -> dict[str, Material]:
