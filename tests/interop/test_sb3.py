@@ -106,7 +106,9 @@ def test_attention_of_an_agent_is_drawn_on_its_image_and_written_to_tensorboard(
 def test_overlays_mark_the_patch_that_an_agent_attends_to_in_the_pixels_of_its_image() -> None:
     encoder = Rank(patch=3, stride=3, d=1, top_k=1, bias=True, positions=Positions("none"))
     model = PPO("CnnPolicy", FindTheDot(), policy_kwargs=policy_kwargs(encoder), device="cpu")
-    arrays = model.policy.features_extractor.encoder_of("").params.tensors()
+    extractor = model.policy.features_extractor
+    assert isinstance(extractor, AttentionExtractor)
+    arrays = extractor.encoder_of("").params.tensors()
     with torch.no_grad():  # the score of a patch is its brightness
         for side in ("query", "key"):
             arrays[f"{side}.weight"].fill_(1)
