@@ -4,14 +4,14 @@ Cells are (row, column) = (y, x).
 """
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int32
+from jaxtyping import Bool, Float32, Float64, Int32
 
 from iap._compile import compiled
 
 FAR = 1e9
 LEAST_CHANGE = 1e-9  # of a distance that is updated
 UNREACHED = np.float32(np.inf)
-DIAGONAL = 2**0.5
+TOUCHING_CELLS, MOST_ADVANCES = 0.5, 60  # of a ray
 
 
 def clearance_m(free: Bool[np.ndarray, "H W"], resolution_m: float) -> Float32[np.ndarray, "H W"]:
@@ -155,6 +155,36 @@ def _through_neighbours(distances, row, column, cost):
     if not np.isfinite(low) or high - low >= cost:
         return low + cost
     return 0.5 * (low + high + np.sqrt(2 * cost * cost - (high - low) ** 2))
+
+
+def ranges_m(
+    clearance: Float64[np.ndarray, "H W"], cell: tuple[float, float], angles_rad: Float64[np.ndarray, " n"], most: float
+) -> Float64[np.ndarray, " n"]:
+    """The distances from a fractional cell to the nearest obstacle in some directions, in cells, at most `most`.
+
+    Args:
+        clearance: the distance of each cell to the nearest obstacle, in cells.
+        cell: row and column.
+        angles_rad: of the directions, from that of growing columns to that of growing rows.
+        most: the longest distance that is measured.
+    """
+    return _cast(clearance, cell[0], cell[1], angles_rad, most)
+
+
+@compiled
+def _cast(clearance, row, column, angles, most):
+    """Each ray advances by the clearance at its end, as in sphere tracing."""
+    found = np.empty(len(angles))
+    for i in range(len(angles)):
+        length = 0.0
+        for _ in range(MOST_ADVANCES):
+            at_row, at_column = row + length * np.sin(angles[i]), column + length * np.cos(angles[i])
+            free = interpolate(clearance, at_row, at_column, 0.0)
+            if free < TOUCHING_CELLS or length >= most:
+                break
+            length += free
+        found[i] = min(length, most)
+    return found
 
 
 @compiled

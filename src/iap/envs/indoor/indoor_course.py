@@ -52,7 +52,7 @@ class IndoorCourse(IndoorTask):
     ## Options
     | option | default | meaning |
     |---|---|---|
-    | image | "rgb" | or "depth", or "rgbd" for both |
+    | image | "rgb" | or "depth", "rgbd" for both, "proximity" |
     | size | (64, 64) | height and width of the image |
     | fov_deg | 90 | vertical field of view |
     | split | "train" | of generated scenes, or "held-out" |
@@ -87,9 +87,9 @@ class IndoorCourse(IndoorTask):
         super().__init__("a1", image, size, fov_deg, source, render_mode)
 
     @property
-    def task_sensors(self) -> int:
+    def task_mirror(self) -> tuple[int, ...]:
         """The direction of the way."""
-        return 2
+        return 1, -2
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
         """Start in a random scene, about in the direction of the way, with rendering enabled."""

@@ -36,7 +36,7 @@ class PointNav(IndoorTask):
     ## Observations
     | key | shape | meaning |
     |---|---|---|
-    | image | (height, width, channels) | the camera at the front; rgb: (…, 3) uint8; depth: (…, 1) float32, metres up to 10; rgbd: (…, 4) uint8, of whose last channel 255 is 10 m |
+    | image | (height, width, channels) | the camera at the front; rgb: (…, 3) uint8; depth: (…, 1) float32, metres up to 10; rgbd: (…, 4) uint8, of whose last channel 255 is 10 m; proximity: (…, 1) uint8, 255/(1 + d) at a depth of d metres |
     | sensors 0–2 | float32 | distance to the goal as the crow flies, in units of 5 m, at most 2; direction to it, cos and sin |
     | sensors 3–5 | float32 | rolling base: distance forwards and turn of the last step, and whether it touched an obstacle |
     | sensors 3–10 | float32 | A1: see `iap/IndoorCourse-v0` |
@@ -64,7 +64,7 @@ class PointNav(IndoorTask):
     | option | default | meaning |
     |---|---|---|
     | robot | "rolling-base" | or "a1" |
-    | image | "rgb" | or "depth", or "rgbd" for both |
+    | image | "rgb" | or "depth", "rgbd" for both, "proximity" |
     | size | (64, 64) | height and width of the image |
     | fov_deg | 90 | vertical field of view |
     | split | "train" | of generated scenes, or "held-out" |
@@ -109,9 +109,9 @@ class PointNav(IndoorTask):
         super().__init__(robot, image, size, fov_deg, source, render_mode)
 
     @property
-    def task_sensors(self) -> int:
+    def task_mirror(self) -> tuple[int, ...]:
         """Distance and direction of the goal."""
-        return 3
+        return 1, 2, -3
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
         """Start in a random scene with a random goal, with rendering enabled.

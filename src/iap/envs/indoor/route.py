@@ -76,8 +76,7 @@ class Route:
     def _at(self, x: float, y: float) -> tuple[float, float]:
         """The fractional cell of a position, moved into the map."""
         rows, columns = self.walkable.shape
-        row = (y - self.map.origin_m[1]) / self.map.resolution_m
-        column = (x - self.map.origin_m[0]) / self.map.resolution_m
+        row, column = self.map.fractional_cell(x, y)
         return min(max(row, 1.0), rows - 2.0), min(max(column, 1.0), columns - 2.0)
 
 

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from jaxtyping import Float, Float32, Int, UInt8
 
 from iap._validation import require_number
+from iap.envs.indoor.grids import ranges_m
 from iap.envs.indoor.robots.protocol import Pose, Robot
 from iap.envs.indoor.robots.rolling_base import RollingBase
 from iap.envs.indoor.robots.walker import Walker
@@ -21,13 +22,15 @@ from iap.envs.indoor.scenes.source import SceneSource
 from iap.envs.protocols import Label
 from iap.envs.wrappers import Observation, observation_space, require_size, rgb_space
 
-Image = Literal["rgb", "depth", "rgbd"]
+Image = Literal["rgb", "depth", "rgbd", "proximity"]
 RobotName = Literal["rolling-base", "a1"]
 ROBOTS = {"rolling-base": RollingBase, "a1": Walker}
 FARTHEST_M = 10.0  # of depth images
 LARGEST_SIDE = 1024
 KEPT_SCENES = 4  # in memory
 LOOK_AHEAD_M, NEAREST_POINT_M = 1.2, 0.35  # of the teacher
+RANGE_ANGLES_RAD = np.radians(np.arange(-48, 49, 12.0))  # of the ranges in its state, within the images
+FARTHEST_RANGE_M = 4.0
 
 
 class IndoorTask(gymnasium.Env):
@@ -55,16 +58,17 @@ class IndoorTask(gymnasium.Env):
             "rgb": rgb_space(size),
             "depth": spaces.Box(0, FARTHEST_M, (*size, 1), np.float32),
             "rgbd": spaces.Box(0, 255, (*size, 4), np.uint8),
+            "proximity": spaces.Box(0, 255, (*size, 1), np.uint8),
         }
-        self.observation_space = observation_space(shown[image], self.robot.sensors + self.task_sensors)
+        self.observation_space = observation_space(shown[image], self.robot.sensors + len(self.task_mirror))
         self._scenes: OrderedDict[str, CompiledScene] = OrderedDict()
         self._entered: CompiledScene | None = None
         self._renders = True
 
     @property
-    def task_sensors(self) -> int:
-        """Numbers that the task adds to the robot's sensors."""
-        return 0
+    def task_mirror(self) -> tuple[int, ...]:
+        """The sensors that the task adds to the robot's, as a signed permutation, see `iap.envs.protocols.Symmetry`."""
+        return ()
 
     def set_rendering(self, enabled: bool) -> None:
         """Whether the next steps render an image or return the last one again."""
@@ -79,13 +83,24 @@ class IndoorTask(gymnasium.Env):
         return self.robot.segments()
 
     def label(self) -> Label:
-        """The action of an expert that knows the map: it follows the shortest path."""
+        """The action of an expert that knows the map: it follows the shortest path.
+
+        Its state is the direction to take, as cosine and sine, and 1/(1 + r) of the distance r to the nearest obstacle
+        in some directions, in metres.
+        """
         pose = self.robot.pose()
         x, y = self.route.straight_point(pose.x, pose.y, LOOK_AHEAD_M, NEAREST_POINT_M)
         error = wrapped(math.atan2(y - pose.y, x - pose.x) - pose.yaw_rad)
         left = self.route.distance(pose.x, pose.y)
-        state = np.array([error, math.hypot(x - pose.x, y - pose.y), left], np.float32)
+        state = np.array([math.cos(error), math.sin(error), *1 / (1 + self._ranges_m(pose))], np.float32)
         return Label(self.robot.drive(error, left), state=state)
+
+    @property
+    def symmetry(self) -> dict[str, list]:
+        """How the mirror image changes sensors and actions."""
+        task, own = self.task_mirror, self.robot.mirror
+        sensors = [*task, *(int(math.copysign(abs(place) + len(task), place)) for place in own.sensors)]
+        return {"sensors": sensors, "actions": [*own.actions], "offsets": [0.0] * len(task) + [*own.offsets]}
 
     def privileged_state(self) -> Float32[np.ndarray, " 7"]:
         """Position, heading as cosine and sine, what is left of the shortest path, and the direction to take."""
@@ -136,12 +151,21 @@ class IndoorTask(gymnasium.Env):
         bearing = math.atan2(dy, dx) - pose.yaw_rad
         return min(math.hypot(dx, dy) / 5, 2.0), math.cos(bearing), math.sin(bearing)
 
+    def _ranges_m(self, pose: Pose) -> Float[np.ndarray, " n"]:
+        """The distances to the nearest obstacles in the directions of `RANGE_ANGLES_RAD`."""
+        floor = self.route.map
+        cell, side = floor.fractional_cell(pose.x, pose.y), floor.resolution_m
+        angles = pose.yaw_rad + RANGE_ANGLES_RAD
+        return side * ranges_m(floor.clearance.astype(np.float64) / side, cell, angles, FARTHEST_RANGE_M / side)
+
     def _take_image(self) -> np.ndarray:
         if self._kind == "rgb":
             return self.robot.image()
         depth = np.minimum(self.robot.depth(), FARTHEST_M)[..., None]
         if self._kind == "depth":
             return depth
+        if self._kind == "proximity":
+            return np.rint(255 / (1 + depth)).astype(np.uint8)
         return np.concatenate([self.robot.image(), np.rint(depth * (255 / FARTHEST_M)).astype(np.uint8)], axis=-1)
 
 

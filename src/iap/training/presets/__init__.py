@@ -46,6 +46,8 @@ PRESETS.register("stairs-trans", "iap.training.presets.uneven_terrain:STAIRS_TRA
 PRESETS.register("step-stones-single-foot", "iap.training.presets.footsteps:STEP_STONES")
 PRESETS.register("stone-grid-single-foot", "iap.training.presets.footsteps:STONE_GRID")
 PRESETS.register("stairs-single-foot", "iap.training.presets.footsteps:STAIRS")
+PRESETS.register("point-nav", "iap.training.presets.indoor:POINT_NAV")
+PRESETS.register("indoor-course", "iap.training.presets.indoor:INDOOR_COURSE")
 
 
 def preset(name: str) -> TrainConfig:

@@ -16,6 +16,14 @@ class Pose(NamedTuple):
     yaw_rad: float
 
 
+class Mirror(NamedTuple):
+    """How the mirror image changes a robot's sensors and actions, see `iap.envs.protocols.Symmetry`."""
+
+    sensors: tuple[int, ...]
+    actions: tuple[int, ...]
+    offsets: tuple[float, ...]
+
+
 class Robot(Protocol):
     """A robot in a scene, with a camera.
 
@@ -25,6 +33,7 @@ class Robot(Protocol):
         radius_m: of the circle that its middle keeps from obstacles.
         eye_m: height of its camera above the floor.
         control_step_s: duration of a step.
+        mirror: of its sensors and actions.
         xml: its MuJoCo model.
     """
 
@@ -33,6 +42,7 @@ class Robot(Protocol):
     radius_m: float
     eye_m: float
     control_step_s: float
+    mirror: Mirror
     xml: str
 
     def enter(self, scene: CompiledScene) -> None:

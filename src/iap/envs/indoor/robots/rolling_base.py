@@ -8,7 +8,7 @@ from jaxtyping import Float, Float32, Int, UInt8
 
 from iap._compile import compiled
 from iap.envs.indoor.grids import interpolate
-from iap.envs.indoor.robots.protocol import Pose
+from iap.envs.indoor.robots.protocol import Mirror, Pose
 from iap.envs.indoor.scenes.compiled import CompiledScene
 from iap.envs.indoor.scenes.view import SceneView
 from iap.envs.indoor.scenes.visibility import aim
@@ -58,6 +58,7 @@ class RollingBase:
     radius_m = RADIUS_M
     eye_m = EYE_M
     control_step_s = STEP_S
+    mirror = Mirror((1, -2, 3), (1, -2), (0.0,) * SENSORS)
 
     def __init__(self, size: tuple[int, int], fov_deg: float) -> None:
         """With a camera of this image size and vertical field of view."""

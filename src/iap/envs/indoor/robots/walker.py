@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Int, UInt8
 
-from iap.envs.indoor.robots.protocol import Pose
+from iap.envs.indoor.robots.protocol import Mirror, Pose
 from iap.envs.indoor.scenes.compiled import CompiledScene
 from iap.envs.indoor.scenes.view import SceneView
 from iap.envs.quadruped.simulation.mjcf import build_model_xml
@@ -24,6 +24,7 @@ STRIDE_RANGE = (0.6, 0.2, 0.2, 0.2, 1.6)
 SMOOTHING = 0.3  # weight of a new action in the exponential moving average that is applied
 LOWEST_M, LARGEST_TILT_RAD = 0.14, 0.7  # beyond these the robot has fallen
 SENSORS = 8
+PHASE_OFFSETS = (1.0, 1.0)  # of the mirror image's phase, which is half a cycle later
 TURN_GAIN, RATE_GAIN, ALIGNED_RAD, SLOW_M = 1.6, 0.12, 1.1, 0.4  # of the expert
 
 
@@ -44,6 +45,7 @@ class Walker:
     radius_m = RADIUS_M
     eye_m = STANDING_M + EYE_UP_M
     control_step_s = STEP_S
+    mirror = Mirror((-1, 2, -3, 4, -5, -6, -7, 8), (1, 2, 3, 4, -5), (0.0,) * 5 + PHASE_OFFSETS + (0.0,))
 
     def __init__(self, size: tuple[int, int], fov_deg: float) -> None:
         """With a camera of this image size and vertical field of view."""

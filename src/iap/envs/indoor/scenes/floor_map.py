@@ -71,7 +71,12 @@ class FloorMap:
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """The row and column of a position, which may be outside the map."""
-        return round((y - self.origin_m[1]) / self.resolution_m), round((x - self.origin_m[0]) / self.resolution_m)
+        row, column = self.fractional_cell(x, y)
+        return round(row), round(column)
+
+    def fractional_cell(self, x: float, y: float) -> tuple[float, float]:
+        """The row and column of a position, not rounded."""
+        return (y - self.origin_m[1]) / self.resolution_m, (x - self.origin_m[0]) / self.resolution_m
 
     def position(self, row: float, column: float) -> tuple[float, float]:
         """x and y of a cell."""
