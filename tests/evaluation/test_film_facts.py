@@ -57,13 +57,14 @@ def test_an_episode_that_is_cut_is_compared_with_random_actions_of_its_length():
 
 
 def test_random_actions_that_fail_are_no_reference():
-    def broken() -> gymnasium.Env:
-        env = Documented()
-        env.reset = lambda **_options: (np.zeros((8, 8, 3), np.uint8), {})
-        env.step = lambda _action: (_ for _ in ()).throw(RuntimeError("broken"))
-        return env
+    class Broken(Documented):
+        def reset(self, **_options):
+            return np.zeros((8, 8, 3), np.uint8), {}
 
-    assert random_return(EnvConfig.from_factory(broken)) is None
+        def step(self, action):
+            raise RuntimeError("broken")
+
+    assert random_return(EnvConfig.from_factory(Broken)) is None
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_the_figure_has_one_row_per_panel_and_the_given_width(tmp_path):
     with Image.open(tmp_path / "a.png") as picture:
         drawn = np.asarray(picture.convert("RGB")).astype(int)
     assert drawn.shape[1] == 1200
-    is_line = (np.abs(drawn - OUTLINE) < 60).all(axis=-1)
+    is_line = np.all(np.abs(drawn - OUTLINE) < 60, axis=-1)
     assert is_line[:, 800:].sum() > 100
     assert is_line[:, :400].sum() == 0
 
