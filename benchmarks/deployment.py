@@ -1,6 +1,7 @@
 """Exported policies: agreement with Python, closed-loop returns through C, speed, and Stable-Baselines3's extractor.
 
     python benchmarks/deployment.py agreement microcontroller returns speed extractor    # measures; about 30 minutes
+    python benchmarks/deployment.py agreement --missing    # continues after an interruption
     python benchmarks/deployment.py    # writes docs/deployment.md and docs/sb3.md
 
 Agreement needs the tools that tools/install_export_tools.sh installs; speed needs a quiet machine.
@@ -35,12 +36,13 @@ STEPS, SEED = 1000, 1000
 ON_CORTEX_M4, M4_STEPS = ("obstacle-course", "step-stones-single-foot", "step-stones", "step-stones-trans"), 100
 Results = Iterator[tuple[str, Any]]  # the name of a policy → what was measured
 CLOSED_LOOP, EPISODES = ("seek", "obstacle-course", "step-stones-single-foot"), 100
+EXTRACTORS = ("NatureCNN", "AttentionExtractor(Rank)", "AttentionExtractor(Trans)")
 TIMED = ("obstacle-course", "step-stones-single-foot", "seek", "cartpole-swingup", "walker-walk")
 
 
 def measure_agreement(names: Sequence[str]) -> Results:
     """For each policy and format: the largest difference of an action, and the frames with the same patches."""
-    for name in names or zoo_names():
+    for name in names:
         yield name, _agreement_of(name)
 
 
@@ -77,7 +79,7 @@ def _agreement_of(name: str) -> dict[str, Any]:
 
 def measure_microcontroller(names: Sequence[str]) -> Results:
     """Size, instructions and agreement with the host of the C code on a Cortex-M4."""
-    for name in names or ON_CORTEX_M4:
+    for name in names:
         yield name, _on_cortex_m4(name)
 
 
@@ -105,7 +107,7 @@ def _on_cortex_m4(name: str) -> dict[str, Any]:
 
 def measure_returns(names: Sequence[str]) -> Results:
     """Mean returns over the same episodes, acting in Python and acting through the C code."""
-    for name in names or CLOSED_LOOP:
+    for name in names:
         policy = Policy.load(zoo_file(name))
         actors = {"python": policy, "c": NativePolicy(policy, image_type_of(policy))}
         row = {}
@@ -121,7 +123,7 @@ def measure_returns(names: Sequence[str]) -> Results:
 
 def measure_speed(names: Sequence[str]) -> Results:
     """`iap bench deploy` of some policies."""
-    for name in names or TIMED:
+    for name in names:
         yield name, bench_deploy(f"zoo:{name}")
 
 
@@ -129,19 +131,21 @@ def measure_extractor(names: Sequence[str]) -> Results:
     """Parameters and milliseconds of feature extractors on 84×84×3 images, on one thread."""
     import torch
     from gymnasium import spaces
-    from stable_baselines3.common.torch_layers import NatureCNN
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, NatureCNN
 
     from iap.interop.sb3 import AttentionExtractor
     from iap.policies import Trans
 
     torch.set_num_threads(1)
     space = spaces.Box(0, 255, (3, 84, 84), np.uint8)
-    extractors = {
-        "NatureCNN": NatureCNN(space),
-        "AttentionExtractor(Rank)": AttentionExtractor(space),
-        "AttentionExtractor(Trans)": AttentionExtractor(space, Trans(4, 4, 8, 8, 8)),
-    }
-    for name, extractor in extractors.items():
+    makers: Sequence[Callable[[], BaseFeaturesExtractor]] = (
+        lambda: NatureCNN(space),
+        lambda: AttentionExtractor(space),
+        lambda: AttentionExtractor(space, Trans(4, 4, 8, 8, 8)),
+    )
+    make = dict(zip(EXTRACTORS, makers, strict=True))
+    for name in names:
+        extractor = make[name]()
         row: dict[str, Any] = {"parameters": sum(p.numel() for p in extractor.parameters())}
         row["features"] = extractor.features_dim
         for label, count in (("one_ms", 1), ("batch_ms", 64)):
@@ -174,6 +178,13 @@ MEASURE: dict[str, Callable[[Sequence[str]], Results]] = {
     "returns": measure_returns,
     "speed": measure_speed,
     "extractor": measure_extractor,
+}
+DEFAULTS: dict[str, Callable[[], Sequence[str]]] = {
+    "agreement": zoo_names,
+    "microcontroller": lambda: ON_CORTEX_M4,
+    "returns": lambda: CLOSED_LOOP,
+    "speed": lambda: TIMED,
+    "extractor": lambda: tuple(EXTRACTORS),
 }
 
 
@@ -251,13 +262,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("measures", nargs="*", help=f"what to measure: {', '.join(MEASURE)}")
     parser.add_argument("--policies", nargs="*", default=[], help="of the zoo; by default all that belong to a measure")
+    parser.add_argument("--missing", action="store_true", help="only policies without results, to continue a run")
     arguments = parser.parse_args()
     if unknown := set(arguments.measures) - set(MEASURE):
         parser.error(f"measures must be among {', '.join(MEASURE)}, not {', '.join(unknown)}")
     results = json.loads(OUT.read_text()) if OUT.exists() else {}
     for measure in arguments.measures:
-        for name, found in MEASURE[measure](arguments.policies):
-            kept = results.setdefault(measure, {})
+        kept = results.setdefault(measure, {})
+        names = [name for name in arguments.policies or DEFAULTS[measure]() if not (arguments.missing and name in kept)]
+        for name, found in MEASURE[measure](names):
             kept[name] = found
             results[measure] = {key: kept[key] for key in sorted(kept)} if measure == "agreement" else kept
             write_json(results, OUT)

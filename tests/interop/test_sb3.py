@@ -20,6 +20,7 @@ from iap.attention.positions import Positions
 from iap.interop.sb3 import AttentionCallback, AttentionExtractor, Predictor, film_agent
 from iap.interop.sb3.overlays import attended, picture
 from iap.policies import CNN, Encoder, Rank, Trans
+from iap.viz.lettering import OUTLINE
 
 EXAMPLE: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "examples" / "07_stable_baselines3.py")))
 FindTheDot, ENCODER, SIDE = EXAMPLE.FindTheDot, EXAMPLE.ENCODER, EXAMPLE.SIDE
@@ -117,11 +118,14 @@ def test_overlays_mark_the_patch_that_an_agent_attends_to_in_the_pixels_of_its_i
         image = np.full((SIDE, SIDE, 1), 40, np.uint8)
         image[3 * row : 3 * row + 2, 3 * column : 3 * column + 2] = 255
         [(shown, attention)] = attended(model, image).values()
-        drawn = picture(shown, attention).astype(int)
-        red = (drawn[:, :120, 0] > drawn[:, :120, 1]).reshape(4, 30, 4, 30).mean(axis=(1, 3))
-        bright = drawn[:, 120:].sum(axis=2).reshape(4, 30, 4, 30).mean(axis=(1, 3))
+        drawn = picture(shown, attention)
+        lines = np.argwhere((drawn[:, :120] == OUTLINE).all(axis=2))
+        bright = drawn[:, 120:].sum(axis=2, dtype=int).reshape(4, 30, 4, 30).mean(axis=(1, 3))
         assert list(attention.selected) == [4 * row + column]
-        assert np.argwhere(red > 0.9).tolist() == [[row, column]]
+        assert [lines.min(axis=0).tolist(), (lines.max(axis=0) + 1).tolist()] == [
+            [30 * row, 30 * column],
+            [30 * row + 30, 30 * column + 30],
+        ]
         assert np.unravel_index(bright.argmax(), bright.shape) == (row, column)
 
 
