@@ -23,6 +23,7 @@ from iap.envs.protocols import Label
 from iap.envs.wrappers import Observation, observation_space, require_size, rgb_space
 
 Image = Literal["rgb", "depth", "rgbd", "proximity"]
+COLOURED = ("rgb", "rgbd")
 RobotName = Literal["rolling-base", "a1"]
 ROBOTS = {"rolling-base": RollingBase, "a1": Walker}
 FARTHEST_M = 10.0  # of depth images
@@ -119,7 +120,8 @@ class IndoorTask(gymnasium.Env):
         """Move into the scene of a folder."""
         key = str(folder)
         if key not in self._scenes:
-            options = {"floor": self.source.floor, "resolution_m": self.source.resolution_m}
+            textured = self._kind in COLOURED or self.render_mode is not None
+            options = {"floor": self.source.floor, "resolution_m": self.source.resolution_m, "textured": textured}
             self._scenes[key] = compile_scene(folder, self.robot.xml, self.robot.eye_m, **options)
             if len(self._scenes) > KEPT_SCENES:
                 self._scenes.popitem(last=False)

@@ -12,7 +12,7 @@ from iap.policies import GRU, MLP, PolicyConfig, Rank, SeparableFilters
 from iap.training.config import TrainConfig
 
 SIZE = (32, 48)
-SCENES = 60
+SCENES = 30
 RANK = Rank(
     patch=4,
     stride=4,
@@ -29,18 +29,18 @@ POINT_NAV = TrainConfig(
     env=EnvConfig.of("iap/PointNav-v0", **VIEW),
     policy=PolicyConfig((*SIZE, 1), sensors=6, actions=2, encoder=RANK, controller=GRU(32)),
     pretraining=DAgger(
-        steps=(8_000, 6_000, 6_000, 6_000),
+        steps=(5_000, 4_000, 4_000, 4_000),
         teacher_share=(1.0, 0.5, 0.0, 0.0),
-        updates=(500, 400, 400, 1_500),
+        updates=(400, 300, 300, 1_000),
         noise=(0.0, 0.25, 0.5),
         batch=32,
         learning_rate=5e-3,
         encoder=EncoderPretraining(
-            samples=8_000, samples_per_episode=50, episode_steps=100, random_share=0, updates=4_000, state_weight=3.0
+            samples=5_000, samples_per_episode=50, episode_steps=100, random_share=0, updates=3_000, state_weight=3.0
         ),
     ),
     iterations=0,
-    evaluate_episodes=20,
+    evaluate_episodes=10,
 )
 
 INDOOR_COURSE = TrainConfig(
@@ -54,5 +54,5 @@ INDOOR_COURSE = TrainConfig(
         batch=128,
     ),
     iterations=0,
-    evaluate_episodes=20,
+    evaluate_episodes=10,
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from iap._compile_cache import CACHE_VARIABLE, user_cache
 
 LIMIT_VARIABLE = "IAP_SCENE_CACHE_MB"
-LIMIT_MB = 2_000
+LIMIT_MB = 4_000
 GENERATED, COMPILED = "generated", "compiled"
 
 

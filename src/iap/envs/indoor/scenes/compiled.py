@@ -12,7 +12,7 @@ import numpy as np
 
 from iap.envs.indoor.scenes.cache import COMPILED, cached_folder
 from iap.envs.indoor.scenes.floor_map import FloorMap
-from iap.envs.indoor.scenes.folder import RESOLUTION_M, fingerprint, read_scene
+from iap.envs.indoor.scenes.folder import RESOLUTION_M, Scene, fingerprint, read_scene
 from iap.envs.indoor.scenes.model import CELL_M, Pieces, add_scene
 from iap.envs.indoor.scenes.visibility import Visibility, find_visible
 from iap.envs.rendering.camera import load_mujoco
@@ -50,6 +50,7 @@ def compile_scene(
     *,
     floor: int = 0,
     resolution_m: float = RESOLUTION_M,
+    textured: bool = True,
     culled_faces: int = CULLED_FACES,
 ) -> CompiledScene:
     """The compiled scene of a folder, from the cache if it is there.
@@ -60,26 +61,25 @@ def compile_scene(
         eye_m: height of the robot's camera above the floor, for what can be seen from where.
         floor: number of the floor.
         resolution_m: side of a pixel of the traversability map.
+        textured: whether the model has the scene's textures, which make it ten times as large.
         culled_faces: scenes with more triangles get sets of visible pieces.
     """
     folder = Path(folder)
     if not folder.is_dir():
         read_scene(folder, floor, resolution_m)  # raises the error
     mujoco = load_mujoco()
-    facts = (FORMAT, mujoco.__version__, fingerprint(folder, floor, resolution_m), robot_xml, eye_m, culled_faces)
+    options = (robot_xml, eye_m, textured, culled_faces)
+    facts = (FORMAT, mujoco.__version__, fingerprint(folder, floor, resolution_m), *options)
     key = hashlib.sha256(repr(facts).encode()).hexdigest()[:24]
 
     def make(out: Path) -> None:
-        compiled = _compile(mujoco, folder, robot_xml, eye_m, floor, resolution_m, culled_faces)
-        _save(mujoco, compiled, out)
+        scene = read_scene(folder, floor, resolution_m, textured=textured)
+        _save(mujoco, _compile(mujoco, scene, robot_xml, eye_m, culled_faces), out)
 
     return _load(mujoco, cached_folder(COMPILED, key, make))
 
 
-def _compile(
-    mujoco: Any, folder: Path, robot_xml: str, eye_m: float, floor: int, resolution_m: float, culled_faces: int
-) -> CompiledScene:
-    scene = read_scene(folder, floor, resolution_m)
+def _compile(mujoco: Any, scene: Scene, robot_xml: str, eye_m: float, culled_faces: int) -> CompiledScene:
     spec = mujoco.MjSpec.from_string(robot_xml)
     pieces = add_scene(mujoco, spec, scene, CELL_M)
     model = spec.compile()

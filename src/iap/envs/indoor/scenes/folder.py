@@ -53,13 +53,16 @@ class Scene:
         return sum(mesh.faces for mesh in self.meshes)
 
 
-def read_scene(folder: str | Path, floor: int = 0, resolution_m: float = RESOLUTION_M) -> Scene:
+def read_scene(
+    folder: str | Path, floor: int = 0, resolution_m: float = RESOLUTION_M, *, textured: bool = True
+) -> Scene:
     """Read a floor of a scene.
 
     Args:
         folder: of the scene.
         floor: its number, from 0.
         resolution_m: side of a pixel of the traversability map: 0.01 in Gibson, 0.1 in later versions of iGibson.
+        textured: whether textures are read.
     """
     folder = Path(folder)
     floor = require_count("floor", floor, least=0)
@@ -77,7 +80,7 @@ def read_scene(folder: str | Path, floor: int = 0, resolution_m: float = RESOLUT
     textures = {
         name: read_image(material.texture, "RGB")
         for name, material in materials.items()
-        if material.texture is not None and name in used
+        if textured and material.texture is not None and name in used
     }
     floor_map = FloorMap.read(folder / f"floor_trav_{floor}.png", resolution_m)
     return Scene(
