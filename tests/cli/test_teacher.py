@@ -2,7 +2,7 @@ import pytest
 from training_cases import error_of, iap_here
 
 from iap.cli import parse
-from iap.cli.commands.teacher import Teacher
+from iap.cli.commands.training.teacher import Teacher
 from iap.policies.serialization import load
 from iap.training.sac.presets import TEACHERS, teacher
 

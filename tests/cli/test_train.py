@@ -2,8 +2,8 @@ import pytest
 from training_cases import TINY, error_of, iap_here
 
 from iap.cli import parse
-from iap.cli.commands.resume import Resume
-from iap.cli.commands.train import Train, recorded_command
+from iap.cli.commands.training.resume import Resume
+from iap.cli.commands.training.train import Train, recorded_command
 from iap.evolution import SNES
 from iap.policies.serialization import load
 from iap.training.config import config_to_json

@@ -40,8 +40,8 @@ from iap.policies import (
     init,
     to_json,
 )
+from iap.policies.format.upgrades import upgrade_header
 from iap.policies.serialization import FORMAT, MOST_BYTES, VERSION, load, save
-from iap.policies.upgrades import upgrade_header
 
 CONFIG = PolicyConfig((8, 8, 1), sensors=2, actions=2, encoder=Rank(patch=2, stride=2, top_k=3))
 CONFIGS = [

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from iap.cli import parse
-from iap.cli.commands.teacher import Teacher
-from iap.cli.commands.train import Train
+from iap.cli.commands.training.teacher import Teacher
+from iap.cli.commands.training.train import Train
 from iap.envs.core import make_env
 from iap.policies import EnvReference, Policy
 from iap.policies.serialization import VERSION, file_version, load

@@ -18,8 +18,8 @@ from iap.policies.encoders import (
     Trans,
 )
 from iap.policies.encoders.base import Attention
+from iap.policies.format.kinds import from_json, to_json
 from iap.policies.hierarchy import Hierarchy
-from iap.policies.kinds import from_json, to_json
 from iap.policies.normalization import Moments, Normaliser
 from iap.policies.params import Block, Columns, Params, ParamSpec, blocks, count_params, flatten, init, unflatten
 from iap.policies.policy import Policy

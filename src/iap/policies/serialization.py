@@ -24,10 +24,10 @@ from iap._tensor_files import Header as TensorHeader
 from iap._validation import printable, require_type
 from iap.attention.arrays import require_finite
 from iap.policies.config import PolicyConfig
-from iap.policies.kinds import from_json, to_json
+from iap.policies.format.kinds import from_json, to_json
+from iap.policies.format.upgrades import UPGRADES, Header, upgrade_header
 from iap.policies.normalization import Normaliser
 from iap.policies.params import count_params
-from iap.policies.upgrades import UPGRADES, Header, upgrade_header
 
 FORMAT = "iap-policy"
 MOST_BYTES = 16 << 20

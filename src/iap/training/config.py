@@ -16,8 +16,8 @@ from iap.envs.protocols import Keypoints, env_name, find_protocol, keypoint_size
 from iap.envs.protocols import Symmetry as HasSymmetry
 from iap.evolution import STRATEGIES, OpenES, Strategy
 from iap.policies import PolicyConfig, Symmetry
-from iap.policies.codec import Codec
-from iap.policies.kinds import policy_kinds
+from iap.policies.format.codec import Codec
+from iap.policies.format.kinds import policy_kinds
 from iap.rollouts import Job
 from iap.rollouts.job import image_format_of
 from iap.training.sac.config import SAC

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from iap.policies.upgrades import ZOO, rename_config, rename_env, rename_facts
+from iap.policies.format.upgrades import ZOO, rename_config, rename_env, rename_facts
 
 Data = dict[str, Any]
 

@@ -1,1 +1,1 @@
-"""The commands of `iap`, one file each."""
+"""The commands in folders by purpose, one file each. `iap.cli` registers them."""

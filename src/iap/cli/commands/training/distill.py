@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from iap.cli.commands.train import Choices, Train
+from iap.cli.commands.training.train import Choices, Train
 from iap.training.config import TrainConfig
 from iap.training.parts import distillation_only
 

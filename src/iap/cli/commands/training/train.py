@@ -111,7 +111,7 @@ class Train(Command):
         """A new run, or a resumed one."""
         program = f"iap {name}"
         if any(word.partition("=")[0] == "--resume" for word in arguments):
-            from iap.cli.commands.resume import Resume
+            from iap.cli.commands.training.resume import Resume
 
             return Resume.parse(name, arguments)
         words = [word for word in arguments if word not in HELP]

@@ -4,10 +4,10 @@ from typing import Any, TypeVar
 
 from iap.attention.features import ReLU, Softmax
 from iap.attention.positions import Positions
-from iap.policies.codec import Codec
 from iap.policies.config import PolicyConfig
 from iap.policies.controllers import CONTROLLERS
 from iap.policies.encoders import ENCODERS, PooledMoments, SelectedPatches, SeparableFilters
+from iap.policies.format.codec import Codec
 from iap.policies.hierarchy import Hierarchy
 from iap.policies.image_format import ImageFormat
 from iap.policies.symmetry import Symmetry

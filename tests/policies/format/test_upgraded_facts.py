@@ -2,7 +2,7 @@
 
 import pytest
 
-from iap.policies.upgrades import PRESETS, UPGRADES, rename_facts, use_new_names
+from iap.policies.format.upgrades import PRESETS, UPGRADES, rename_facts, use_new_names
 
 
 @pytest.mark.parametrize(

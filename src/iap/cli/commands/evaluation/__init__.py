@@ -1,0 +1,1 @@
+"""Commands that measure and show what a trained policy does."""

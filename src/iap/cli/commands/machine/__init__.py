@@ -1,0 +1,1 @@
+"""Commands that measure this machine and mend the installation."""

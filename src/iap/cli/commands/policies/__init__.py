@@ -1,0 +1,1 @@
+"""Commands that list, describe and convert policy files."""
