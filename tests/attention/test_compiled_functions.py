@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from iap._compile import compiled
 from iap.attention import Softmax, featurise, sample, weighted_moments
-from iap.attention.kernels.features import compile_features, put_features
+from iap.attention.kernels.features import put_features
+from iap.attention.kernels.folding import compile_features
 from iap.attention.kernels.moments import put_moments, shares_above_least
 from iap.attention.kernels.selection import select_sample
 from iap.attention.moments import MOMENTS

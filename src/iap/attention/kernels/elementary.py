@@ -1,7 +1,5 @@
 """2^y, sin and cos as plain arithmetic, so that loops over them become vector code."""
 
-import math
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -68,22 +66,3 @@ def sine(t):
 def cosine(t):
     """cos 2πt for |t| ≤ ½."""
     return _sine_of_turns(QUARTER - abs(t))
-
-
-@compiled
-def favor_constants(squares, s, d):
-    """FAVOR++'s 1 − 4A, and A‖ω‖² + d/4·log(1 − 4A) of each ω, as in `features.favor_plus_plus_parameter`.
-
-    Args:
-        squares: ‖ω‖², (m,).
-        s: the mean squared length of query + key.
-        d: their dimension.
-    """
-    t = 2 * s + d
-    rho = 2 * d / (t * (1 + math.sqrt(1 + 8 * (d / t) * (s / t))))
-    a = (1 - 1 / rho) / 8
-    spread = 1 - 4 * a
-    shifts = np.empty(len(squares))
-    for f in range(len(squares)):
-        shifts[f] = a * squares[f] + d / 4 * math.log(spread)
-    return spread, shifts

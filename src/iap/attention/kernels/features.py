@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iap._compile import compiled, dispatched, implements
-from iap.attention.features import Kernel, ReLU, draw_projections
-from iap.attention.kernels.elementary import favor_constants
 
 
 class ReLUMap(NamedTuple):
@@ -30,29 +28,6 @@ class TrigonometricMap(NamedTuple):
     on_sphere: Any
 
 
-class FavorMap(NamedTuple):
-    """FAVOR++: exp(A‖ω‖² + B·ω·x − ‖x‖²/2), with A from the mean squared length of query + key."""
-
-    omega: Any
-    on_sphere: Any
-
-
-def compile_features(kernel: Kernel, d: int) -> Any:
-    """The feature map of a kernel for `put_features`; constant factors, which cancel in normalised rows, included."""
-    if isinstance(kernel, ReLU):
-        return ReLUMap(0)
-    omega = draw_projections(kernel.projections, d, kernel.seed).astype(np.float64)
-    match kernel.features:
-        case "positive":
-            return PositiveMap(omega, kernel.normalised)
-        case "hyperbolic":
-            return PositiveMap(np.concatenate([omega, -omega]), kernel.normalised)
-        case "trigonometric":
-            return TrigonometricMap(omega, kernel.normalised)
-        case "favor++":
-            return FavorMap(omega, kernel.normalised)
-
-
 @dispatched
 def put_features(feature_map, queries, keys) -> Any:
     """Compiled code: φ of queries and keys, both (d, L), as values and logs of scales, each (features, L)."""
@@ -68,41 +43,22 @@ def _relu_features(feature_map, queries, keys):
 @implements(put_features, PositiveMap)
 @compiled
 def _positive_features(feature_map, queries, keys):
-    x, y = _kernel_inputs(queries, feature_map.on_sphere), _kernel_inputs(keys, feature_map.on_sphere)
+    x, y = kernel_inputs(queries, feature_map.on_sphere), kernel_inputs(keys, feature_map.on_sphere)
     size = 1 / math.sqrt(len(feature_map.omega))
     shape = (len(feature_map.omega), queries.shape[1])
-    q, k = _products(feature_map.omega, x), _products(feature_map.omega, y)
-    return np.full(shape, size), q - _half_norms(x), np.full(shape, size), k - _half_norms(y)
+    q, k = products(feature_map.omega, x), products(feature_map.omega, y)
+    return np.full(shape, size), q - half_norms(x), np.full(shape, size), k - half_norms(y)
 
 
 @implements(put_features, TrigonometricMap)
 @compiled
 def _trigonometric_features(feature_map, queries, keys):
-    x, y = _kernel_inputs(queries, feature_map.on_sphere), _kernel_inputs(keys, feature_map.on_sphere)
+    x, y = kernel_inputs(queries, feature_map.on_sphere), kernel_inputs(keys, feature_map.on_sphere)
     return (*_waves(feature_map.omega, x), *_waves(feature_map.omega, y))
 
 
-@implements(put_features, FavorMap)
 @compiled
-def _favor_features(feature_map, queries, keys):
-    x, y = _kernel_inputs(queries, feature_map.on_sphere), _kernel_inputs(keys, feature_map.on_sphere)
-    d, m = len(x), len(feature_map.omega)
-    s = 2 * np.mean(_half_norms(x)) + 2 * np.mean(_half_norms(y))
-    squares = np.empty(m)
-    for e in range(d):
-        s += 2 * np.mean(x[e]) * np.mean(y[e])
-    for f in range(m):
-        squares[f] = np.sum(feature_map.omega[f] ** 2)
-    spread, shifts = favor_constants(squares, max(s, 0.0), d)
-    shift = shifts.reshape(m, 1)
-    b, size = math.sqrt(spread), 1 / math.sqrt(m)
-    q = b * _products(feature_map.omega, x) - _half_norms(x) + shift
-    k = b * _products(feature_map.omega, y) - _half_norms(y) + shift
-    return np.full(q.shape, size), q, np.full(k.shape, size), k
-
-
-@compiled
-def _kernel_inputs(u, on_sphere):
+def kernel_inputs(u, on_sphere):
     """The x of exp(x·y): u/d^¼, or d^¼·u/‖u‖ (and 0 where u is 0), in float64."""
     quarter = len(u) ** 0.25
     x = u.astype(np.float64)
@@ -119,7 +75,7 @@ def _kernel_inputs(u, on_sphere):
 
 
 @compiled
-def _products(omega, x):
+def products(omega, x):
     """ω·x of each projection and patch."""
     out = np.zeros((len(omega), x.shape[1]))
     for f in range(len(omega)):
@@ -130,7 +86,7 @@ def _products(omega, x):
 
 
 @compiled
-def _half_norms(x):
+def half_norms(x):
     """‖x‖²/2 of each patch, (1, L)."""
     out = np.zeros((1, x.shape[1]))
     for e in range(len(x)):
@@ -142,6 +98,6 @@ def _half_norms(x):
 @compiled
 def _waves(omega, x):
     """Sines, then cosines, of ω·x over √m, and the logs of their scales."""
-    angles, m = _products(omega, x), len(omega)
+    angles, m = products(omega, x), len(omega)
     values = np.concatenate((np.sin(angles), np.cos(angles))) / math.sqrt(m)
-    return values, np.zeros(values.shape) + _half_norms(x)
+    return values, np.zeros(values.shape) + half_norms(x)

@@ -1,4 +1,4 @@
-"""The arrays of a compiled ranker that do not depend on the image: weights, position shares, features."""
+"""The arrays of compiled attention that do not depend on the image: weights, position shares, features."""
 
 import math
 from typing import NamedTuple
@@ -8,7 +8,9 @@ import numpy as np
 from iap.attention.arrays import require_finite, require_floats
 from iap.attention.features import Kernel, ReLU, draw_projections
 from iap.attention.kernels.families import ROOT
-from iap.attention.kernels.positive import FavorFeatures, PositiveFeatures
+from iap.attention.kernels.favor import FavorFeatures, FavorMap
+from iap.attention.kernels.features import PositiveMap, ReLUMap, TrigonometricMap
+from iap.attention.kernels.positive import PositiveFeatures
 from iap.attention.kernels.relu import ReLUFeatures
 from iap.attention.kernels.trigonometric import TrigonometricFeatures
 from iap.attention.patches import Grid
@@ -18,6 +20,7 @@ LANES = 4  # dimensions are padded to a multiple of this, which the compiled loo
 LARGEST_SQUARE = 1e36  # of any intermediate result: well below the largest float32
 
 Features = ReLUFeatures | PositiveFeatures | FavorFeatures | TrigonometricFeatures
+FeatureMap = ReLUMap | PositiveMap | FavorMap | TrigonometricMap
 
 
 class Layer(NamedTuple):
@@ -89,6 +92,22 @@ def _positive_features(radius: np.float32, omega: np.ndarray) -> PositiveFeature
     omega = _padded(ROOT * omega)
     ceilings = np.float32(0.5) * np.einsum("md,md->m", omega, omega)
     return PositiveFeatures(radius, omega, np.zeros(len(omega), np.float32), ceilings)
+
+
+def compile_features(kernel: Kernel, d: int) -> FeatureMap:
+    """The feature map of a kernel for `put_features`; constant factors, which cancel in normalised rows, included."""
+    if isinstance(kernel, ReLU):
+        return ReLUMap(0)
+    omega = draw_projections(kernel.projections, d, kernel.seed).astype(np.float64)
+    match kernel.features:
+        case "positive":
+            return PositiveMap(omega, kernel.normalised)
+        case "hyperbolic":
+            return PositiveMap(np.concatenate([omega, -omega]), kernel.normalised)
+        case "trigonometric":
+            return TrigonometricMap(omega, kernel.normalised)
+        case "favor++":
+            return FavorMap(omega, kernel.normalised)
 
 
 def copies_of(kernel: Kernel) -> int:

@@ -1,4 +1,4 @@
-"""Positive, hyperbolic and FAVOR++ features, compiled.
+"""Positive and hyperbolic features, compiled.
 
 A pass first uses an upper bound of its exponents, which is known without a pass over the patches. If the sums are then
 so small that terms may have been lost, the true maxima are computed and the pass runs again.
@@ -10,10 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from iap._compile import compiled, implements
-from iap.attention.kernels.elementary import exp2, favor_constants
+from iap.attention.kernels.elementary import exp2
 from iap.attention.kernels.families import (
-    LOG2E,
-    ROOT,
     adapt,
     extreme_sizes,
     measure,
@@ -39,47 +37,9 @@ class PositiveFeatures(NamedTuple):
     ceilings: np.ndarray  # (m,), an upper bound of the exponent for any x: ‖ω‖²/2 + bias
 
 
-class FavorFeatures(NamedTuple):
-    """FAVOR++: ω and bias of positive features depend on the image's queries and keys."""
-
-    radius: np.float32  # of the sphere of a normalised kernel; else 0
-    omega: np.ndarray  # (m, D)
-    squares: np.ndarray  # (m,), ‖ω‖²
-    d: int  # dimensions without padding
-
-
-for _family in (PositiveFeatures, FavorFeatures):
-    implements(measure, _family)(measure_softmax)
-    implements(measure_stored, _family)(measure_stored_softmax)
+implements(measure, PositiveFeatures)(measure_softmax)
+implements(measure_stored, PositiveFeatures)(measure_stored_softmax)
 implements(adapt, PositiveFeatures)(unchanged)
-
-
-@implements(adapt, FavorFeatures)
-@compiled
-def _adapt_favor(features, queries, query_norms, keys, key_norms):
-    """Positive features with ω·√(1 − 4A) and bias A‖ω‖² + d/4·log(1 − 4A)."""
-    d, s = features.d, 0.0
-    for e in range(len(queries)):
-        s += 2 * _mean(queries[e]) * _mean(keys[e])
-    s = max(0.0, s + 2 * (_mean(query_norms) + _mean(key_norms))) / LOG2E
-    spread, shifts = favor_constants(features.squares, s, d)
-    omega, bias, ceilings = (  # of the same types as those of fixed features
-        np.empty_like(features.omega),
-        np.empty_like(features.squares),
-        np.empty_like(features.squares),
-    )
-    omega[:] = ROOT * math.sqrt(spread) * features.omega
-    bias[:] = LOG2E * shifts
-    ceilings[:] = bias + 0.5 * LOG2E * spread * features.squares
-    return PositiveFeatures(features.radius, omega, bias, ceilings)
-
-
-@compiled(fastmath=FAST)
-def _mean(values):
-    total = 0.0
-    for j in range(len(values)):
-        total += values[j]
-    return total / len(values)
 
 
 @implements(pool, PositiveFeatures)

@@ -156,7 +156,7 @@ class ExactScoring(NamedTuple):
 
 @dispatched
 def score(scoring, image) -> Any:
-    """Compiled code: the scores of all patches."""
+    """Compiled code: the scores of all patches, the largest magnitude 1."""
 
 
 @implements(score, LinearScoring)
@@ -185,7 +185,7 @@ def _score_exact(scoring, image):
             total += weights[j]
         for j in range(patches):
             scores[j] += weights[j] / total
-    return (scores / patches).astype(np.float32)
+    return (scores / np.max(scores)).astype(np.float32)
 
 
 @implements(encode, AttentionAgentArrays)

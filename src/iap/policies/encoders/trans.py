@@ -11,7 +11,8 @@ from iap._compile import compiled, implements
 from iap._validation import require_count, require_flags, require_type
 from iap.attention.arrays import Array, namespace
 from iap.attention.features import Kernel, Softmax, featurise
-from iap.attention.kernels.features import compile_features, put_features
+from iap.attention.kernels.features import put_features
+from iap.attention.kernels.folding import compile_features
 from iap.attention.mixing import LAYER_NORM_EPSILON, layer_norm, mix
 from iap.attention.patches import grid_of
 from iap.attention.positions import Positions
