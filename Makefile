@@ -4,7 +4,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 OUT ?= out
 
-.PHONY: demo test check clean
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 40
+
+.PHONY: demo test test-all check clean
 
 demo: $(STAMP) ## train a small policy, evaluate it, record a video
 	@rm -rf $(OUT)/seek && mkdir -p $(OUT)
@@ -12,8 +14,11 @@ demo: $(STAMP) ## train a small policy, evaluate it, record a video
 	@$(BIN)/iap eval $(OUT)/seek --episodes 100
 	@$(BIN)/iap watch $(OUT)/seek --out $(OUT)/seek.mp4
 
-test: $(STAMP) ## run the tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+test: $(STAMP) ## run the tests that are not marked as slow
+	@$(PYTEST) -m "not slow"
+
+test-all: $(STAMP) ## run all tests
+	@$(PYTEST)
 
 check: $(STAMP) ## lint, types, import rules
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/basedpyright && PYTHONPATH=src $(BIN)/lint-imports

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,36 @@ from iap.attention import Kernel, ReLU, Scaled, Softmax
 # No test is timed, and the same examples are tried in every run.
 settings.register_profile("iap", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile("iap")
+
+
+FIRST = (  # what takes longest: workers take whole files, and the last one should not be long
+    "rollouts/test_ray_pool.py",
+    "integration/test_pools.py",
+    "integration/test_training.py",
+    "integration/test_learning.py",
+    "integration/test_examples.py",
+    "distillation",
+    "doctor",
+    "interop",
+    "test_compile.py",
+    "integration",
+    "envs",
+    "cli",
+    "policies",
+    "evolution",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start what takes longest first."""
+    tests = Path(__file__).parent
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.relative_to(tests)
+        starts = [i for i, name in enumerate(FIRST) if path.is_relative_to(name)]
+        return starts[0] if starts else len(FIRST)
+
+    items.sort(key=place)
 
 
 @dataclass(frozen=True)
