@@ -36,7 +36,7 @@ STEPS, SEED = 1000, 1000
 ON_CORTEX_M4, M4_STEPS = ("obstacle-course", "step-stones-single-foot", "step-stones", "step-stones-trans"), 100
 Results = Iterator[tuple[str, Any]]  # the name of a policy → what was measured
 CLOSED_LOOP, EPISODES = ("seek", "obstacle-course", "step-stones-single-foot"), 100
-EXTRACTORS = ("NatureCNN", "AttentionExtractor(Rank)", "AttentionExtractor(Trans)")
+EXTRACTORS: tuple[str, ...] = ("NatureCNN", "AttentionExtractor(Rank)", "AttentionExtractor(Trans)")
 TIMED = ("obstacle-course", "step-stones-single-foot", "seek", "cartpole-swingup", "walker-walk")
 
 

@@ -1,12 +1,14 @@
 """Policies and observations that exported policies are tested with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import numpy as np
 
+import iap
 from iap.attention import ReLU, Softmax
 from iap.attention.positions import Positions
+from iap.interop.recording import RecordedStep
 from iap.policies import (
     CNN,
     GRU,
@@ -90,6 +92,11 @@ def built_cases() -> dict[str, Policy]:
     return {name: with_random_numbers(config) for name, config in configs.items()}
 
 
+def distilled_case() -> Policy:
+    """The policy of a preset that is distilled: convolutions and heads, and a GRU below a linear level."""
+    return with_random_numbers(iap.presets["cheetah-run-distilled"].policy)
+
+
 def _symmetric(encoder: Encoder) -> PolicyConfig:
     return PolicyConfig(IMAGE, 3, 2, encoder, symmetry=OPTIONS["symmetry"]["symmetry"])
 
@@ -133,21 +140,33 @@ def observations(config: PolicyConfig, image_type: str, steps: int) -> Iterator[
         yield {"image": shown, "sensors": rng.normal(0, 0.5, config.sensors).astype(np.float32)}
 
 
-def worst_difference(policy: Policy, exported: Any, image_type: str, steps: int = 12, episodes: int = 2) -> float:
-    """The largest difference of actions; both must need images at the same steps and select the same patches."""
-    worst = 0.0
+def recorded(policy: Policy, image_type: str, steps: int = 12, episodes: int = 2) -> list[RecordedStep]:
+    """What a policy does in some episodes: computed once, and compared with each exported format."""
+    rows = []
     for _ in range(episodes):
-        state, other = policy.reset(), exported.reset()
-        for observation in observations(policy.config, image_type, steps):
-            assert policy.needs_image(state) == exported.needs_image(other)
+        state = policy.reset()
+        for number, observation in enumerate(observations(policy.config, image_type, steps)):
+            image = observation["image"] if policy.needs_image(state) else None
             action, state, attention = policy.act(state, observation)
-            same, other, seen = exported.act(other, observation)
-            worst = max(worst, float(np.abs(action - same).max()))
-            assert (attention is None) == (seen is None)
-            if attention is not None:
-                np.testing.assert_allclose(_scaled(seen.scores), _scaled(attention.scores), atol=1e-3)
-                if attention.scores.any():  # equal scores select by their rounding
-                    assert set(seen.selected.tolist()) == set(attention.selected.tolist())
+            attended = (None, None) if attention is None else (attention.scores, attention.selected)
+            rows.append(RecordedStep(number == 0, image, observation["sensors"], action, *attended))
+    return rows
+
+
+def worst_difference(exported: Any, steps: Sequence[RecordedStep]) -> float:
+    """The largest difference of actions; both must need images at the same steps and select the same patches."""
+    worst, state, shown = 0.0, None, None
+    for step in steps:
+        state = exported.reset() if step.starts else state
+        assert exported.needs_image(state) == (step.image is not None)
+        shown = shown if step.image is None else step.image
+        action, state, seen = exported.act(state, {"image": shown, "sensors": step.sensors})
+        worst = max(worst, float(np.abs(action - step.action).max()))
+        assert (step.scores is None) == (seen is None)
+        if step.scores is not None and step.selected is not None:
+            np.testing.assert_allclose(_scaled(seen.scores), _scaled(step.scores), atol=1e-3)
+            if step.scores.any():  # equal scores select by their rounding
+                assert set(seen.selected.tolist()) == set(step.selected.tolist())
     return worst
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from iap._extras import MissingExtraError
 from iap.cli import execute, parse
 
 
@@ -22,11 +21,3 @@ def test_a_policy_is_written_in_a_format(options: list[str], files: set[str], tm
     assert files <= written
     printed = "".join(capsys.readouterr().out.split())
     assert all(name in printed for name in files)
-
-
-def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch, tmp_path: Path) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(MissingExtraError, match=r'needs onnx: install it with pip install "iap-rl\[onnx\]"'):
-        execute(parse(["export", "zoo:seek", "--format", "onnx", "--image-type", "uint8", "--out", str(tmp_path)]))

@@ -5,30 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from export_cases import ZOO, built_cases, image_type_of_zoo, with_random_numbers, worst_difference, zoo_policy
+from export_cases import with_random_numbers, zoo_policy
 
 from iap.interop.onnx import OnnxPolicy, export_onnx, policy_to_onnx
 from iap.policies import AttentionAgent, PolicyConfig, from_json
 
-BUILT = built_cases()
-ROUNDING = 5e-4  # of float32 on synthetic images; on recorded steps of their environments all agree to 1e-4
-
 
 def in_onnxruntime(policy, image_type: str) -> OnnxPolicy:
     return OnnxPolicy(policy_to_onnx(policy, "policy", image_type).SerializeToString())
-
-
-@pytest.mark.parametrize("name", ZOO)
-def test_a_zoo_policy_in_onnx_does_what_it_does_in_python(name: str) -> None:
-    policy, image_type = zoo_policy(name), image_type_of_zoo(name)
-    assert worst_difference(policy, in_onnxruntime(policy, image_type), image_type) < ROUNDING
-
-
-@pytest.mark.parametrize("image_type", ["uint8", "float32"])
-@pytest.mark.parametrize("name", BUILT)
-def test_every_part_in_onnx_does_what_it_does_in_python(name: str, image_type: str) -> None:
-    policy = BUILT[name]
-    assert worst_difference(policy, in_onnxruntime(policy, image_type), image_type) < 1e-4
 
 
 def test_the_file_says_what_it_is(tmp_path: Path) -> None:
