@@ -6,6 +6,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from PIL import Image
 from training_cases import error_of, iap, iap_here
 
@@ -52,6 +53,7 @@ def test_an_output_file_that_cannot_be_written_is_an_error_before_anything_is_me
     assert str(missing.parent) in error_of(iap_here("bench", "attention", "--json", missing, code=1))
 
 
+@pytest.mark.slow
 def test_the_first_example_draws_the_attended_patches(tmp_path):
     example = [sys.executable, ROOT / "examples" / "01_attend.py", "--out", tmp_path / "new"]
     done = subprocess.run(example, capture_output=True, text=True, check=True)
@@ -59,6 +61,7 @@ def test_the_first_example_draws_the_attended_patches(tmp_path):
     assert width_of(tmp_path / "new" / "attention.png") > 1000
 
 
+@pytest.mark.slow
 def test_the_deployment_example_acts_through_c_as_in_python(tmp_path):
     example = [sys.executable, ROOT / "examples" / "06_deploy.py", "--out", tmp_path]
     done = subprocess.run(example, capture_output=True, text=True, check=True)

@@ -40,6 +40,7 @@ def test_a_policy_is_trained_evaluated_and_filmed_in_an_own_environment(tmp_path
     assert (tmp_path / "dot.mp4").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_a_policy_attends_to_a_folder_of_images(tmp_path):
     images = EXAMPLES.parent / "docs" / "images" / "seek.png"
     shown = run(EXAMPLES / "05_attend_to_images.py", "--images", images, "--out", tmp_path / "out", cwd=tmp_path)
@@ -47,6 +48,7 @@ def test_a_policy_attends_to_a_folder_of_images(tmp_path):
     assert (tmp_path / "out" / "seek.png").exists()
 
 
+@pytest.mark.slow
 def test_a_teacher_is_distilled_in_an_own_environment(tmp_path):
     shown = run(EXAMPLES / "08_distil.py", "--out", tmp_path / "dot", cwd=tmp_path)
     assert float(shown.partition("steps: ")[2].partition(",")[0]) > 2  # of about 3; a random policy has 0
@@ -71,6 +73,7 @@ def test_the_notebook_has_no_stored_outputs():
     assert not any(cell.get("outputs") for cell in cells)
 
 
+@pytest.mark.slow
 def test_an_agent_of_stable_baselines3_is_trained_with_attention_and_drawn(tmp_path):
     shown = run(EXAMPLES / "07_stable_baselines3.py", "--steps", 256, "--out", tmp_path, cwd=tmp_path)
     assert "mean return" in shown

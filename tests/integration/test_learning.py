@@ -40,7 +40,9 @@ def motionless(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@pytest.mark.parametrize(
+    "strategy", [pytest.param(name, marks=[] if name == "pgpe" else pytest.mark.slow) for name in sorted(STRATEGIES)]
+)
 def test_every_strategy_learns_to_follow_the_target(strategy, motionless, tmp_path):
     config = replace(
         preset("seek"),

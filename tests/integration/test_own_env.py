@@ -56,7 +56,9 @@ def inline(tmp_path_factory):
     return {name: trained(env, tmp_path_factory.mktemp("run") / name, workers=0) for name, env in ENVS.items()}
 
 
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "function" else pytest.mark.slow) for name in ENVS]
+)
 def test_two_workers_train_in_an_unregistered_environment_with_the_same_result_as_this_process(name, inline, tmp_path):
     assert trained(ENVS[name], tmp_path / "run", workers=2) == inline[name]
 

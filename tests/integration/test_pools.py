@@ -29,11 +29,12 @@ def inline(config, tmp_path_factory):
     return outcome(run_here(config, tmp_path_factory.mktemp("run") / "inline"))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_metrics_and_theta_do_not_depend_on_the_number_of_workers(config, inline, tmp_path, workers):
     assert outcome(run_here(config, tmp_path / "local", LocalPool, workers=workers)) == inline
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
 def test_metrics_and_theta_do_not_depend_on_the_number_of_cores(tmp_path):
     """CMA-ES uses an eigendecomposition, whose last bits depend on the number of threads."""

@@ -29,7 +29,9 @@ def test_all_options_together_pass_the_checker_of_gymnasium():
     checked_by_gymnasium("cheetah-run", dynamic=True, proprioception=True, frame="grey")
 
 
-@each_task
+@pytest.mark.parametrize(
+    "task", [pytest.param(task, marks=[] if task == "cheetah-run" else pytest.mark.slow) for task in DISTRACTING_TASKS]
+)
 def test_the_six_tasks_pass_the_checker_of_stable_baselines3(task):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     env: Any = gymnasium.make(f"iap/{task}-v0", disable_env_checker=True, **OPTIONS)
