@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import iap
 from iap.distillation import DAgger, Distillation, ESPretraining
@@ -24,7 +25,10 @@ from iap.zoo import zoo_file, zoo_names
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/concepts.md")
-PRIVILEGED_SENSORS = {"keypoints", "proprioception"}  # options of environments
+STARTS = ("random_search", "pretrained", "warm_start")  # facts with the return before evolution
+ZOO_COLUMNS = (
+    *("name", "environment", "parameters", "training", "return before evolution", "return, 100 episodes", "command"),
+)
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -51,7 +55,11 @@ def registry_table(registry: Mapping[str, type]) -> str:
 def initialisation(config: TrainConfig) -> str:
     """How evolution starts."""
     if config.pretraining is not None:
-        names = {DAgger: "DAgger", Distillation: "keypoint regression", ESPretraining: "ES pretraining"}
+        names = {
+            DAgger: "DAgger",
+            Distillation: "keypoint regression and distillation",
+            ESPretraining: "ES pretraining",
+        }
         return names[type(config.pretraining)]
     if config.warm_start is not None:
         return f"warm start from `{config.warm_start}`"
@@ -68,19 +76,44 @@ def presets_table() -> str:
     return markdown(["preset", "environment", "encoder", "strategy", "initialisation"], rows)
 
 
+def how_trained(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """What came before evolution and what evolution was, with their episodes; and the return before evolution."""
+    if facts.get("algorithm") == "sac":
+        return f"SAC on the state, {facts['episodes']:,} episodes", ""
+    config = iap.presets[facts["command"].split()[2]]
+    evolved = config.iterations * config.strategy.population * config.episodes
+    searched = facts["episodes"] - evolved
+    before = initialisation(config) + (f" policies, {searched:,} episodes" if searched else "")
+    pretrained = facts.get("pretrained", {})
+    rounds = pretrained.get("rounds", pretrained.get("distillation"))
+    if rounds:
+        before += f", {sum(row['steps'] for row in rounds):,} steps"
+    if not evolved:
+        return f"{before}; no evolution", ""
+    start = next((facts[kind]["held_out"] for kind in STARTS if kind in facts), None)
+    shown = "" if start is None else f"{start:.{digits_of(start)}f}{'*' if config.max_steps is not None else ''}"
+    return f"{before}; {STRATEGIES.name_of(type(config.strategy))}, {evolved:,} episodes", shown
+
+
+def digits_of(value: float) -> int:
+    """Decimals of a return: that of tasks with returns up to 1,000 has none."""
+    return 2 if abs(value) < 100 else 0  # noqa: PLR2004
+
+
 def zoo_table() -> str:
-    """Environment, size, return and command of each policy in the zoo."""
+    """Environment, size, training, return and command of each policy in the zoo."""
     rows = []
     for name in zoo_names():
         policy = load(zoo_file(name))
         measured = policy.facts["measured"]
-        digits = 2 if measured["mean"] < 100 else 0  # noqa: PLR2004
+        digits = digits_of(measured["mean"])
         value = f"{measured['mean']:.{digits}f} ± {measured['ci95']:.{digits}f}"
-        knows_state = PRIVILEGED_SENSORS & policy.env_kwargs.keys()
-        privileged = "privileged" if "pretrained" in policy.facts or knows_state else ""
+        sensors = "keypoints as sensors, " if "keypoints" in policy.env_kwargs else ""
+        how, start = how_trained(policy.facts)
         size = f"{count_params(policy.config):,}"
-        rows.append([f"`{name}`", f"`{policy.env_id}`", size, value, privileged, f"`{policy.facts['command']}`"])
-    return markdown(["name", "environment", "parameters", "return, 100 episodes", "training", "command"], rows)
+        command = f"`{policy.facts['command']}`"
+        rows.append([f"`{name}`", f"`{policy.env_id}`", size, sensors + how, start, value, command])
+    return markdown(ZOO_COLUMNS, rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {

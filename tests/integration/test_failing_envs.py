@@ -9,10 +9,12 @@ import gymnasium
 import pytest
 from training_cases import error_of, iap, iap_here, run_here, tiny
 
-from iap.rollouts import InlinePool
+from iap.rollouts import InlinePool, local_pool
 from iap.training.run_directory import RunDirectory
 
 MODULE = '''
+import os
+
 import gymnasium
 import numpy as np
 from gymnasium import spaces
@@ -40,6 +42,8 @@ class Fragile(gymnasium.Env):
         return self.np_random.integers(0, 256, (16, 16, 3), dtype=np.uint8), reward, self.steps == 5, False, {}
 
     def fail(self):
+        if self.how == "exit":
+            os._exit(3)
         if self.how == "no number":
             return float("nan")
         raise KeyError("no such joint")
@@ -90,6 +94,16 @@ def test_a_reward_that_is_not_a_number_stops_the_run_with_that_reason(folder):
     refused = error_of(train("--pool", "inline", "--env-option", "how=no number", code=1))
     assert "the reward at step 2 is not finite: nan" in refused
     assert not list((folder / "run").glob("*.policy"))
+
+
+def test_an_environment_that_ends_its_process_stops_the_run_with_that_reason(folder, monkeypatch):
+    monkeypatch.setattr(local_pool, "MOST_DEATHS", 2)
+    refused = error_of(train("--workers", "2", "--env-option", "how=exit", code=1))
+    assert refused == (
+        "iap: 2 episodes of fragile:Fragile-v0 in a row ended their worker: the worker exited with status 3"
+    )
+    assert [path.name for path in (folder / "run").iterdir()] == ["first_error.txt"]
+    assert "status 3" in (folder / "run" / "first_error.txt").read_text()
 
 
 def test_some_failures_are_reported_once_and_the_run_goes_on(folder):

@@ -20,7 +20,7 @@ from rollout_cases import (
     wait_for_marker,
 )
 
-from iap.rollouts import EnvConfig, Job, LocalPool, PoolError
+from iap.rollouts import EnvConfig, Job, LocalPool, PoolError, local_pool
 
 ME = os.getpid()
 
@@ -88,6 +88,14 @@ def test_episodes_that_always_fail_are_reported_and_the_others_are_unaffected(ex
     with LocalPool(job, 2, retries=1, timeout_s=3) as pool:
         found = pool.evaluate(draw_thetas(job), SEEDS)
     check_failures(found, expected, errors)
+
+
+def test_an_environment_that_ends_every_worker_is_one_error_before_all_episodes_were_tried(monkeypatch):
+    monkeypatch.setattr(local_pool, "MOST_DEATHS", 4)
+    job = blind_job({seed: "exit" for seeds in SEEDS for seed in seeds})
+    error = r"4 episodes of hazards:Hazard-v0 in a row ended their worker: the worker exited with status 3: about to"
+    with LocalPool(job, 2) as pool, pytest.raises(PoolError, match=error):
+        pool.evaluate(draw_thetas(job), SEEDS)
 
 
 def test_an_environment_that_cannot_be_built_is_one_error_without_retries():

@@ -10,7 +10,7 @@ import pytest
 
 from iap.distillation import Distillation, ESPretraining
 from iap.envs.core import EnvConfig
-from iap.policies import Hierarchy, MultiHeadRank, Policy, PooledMoments, Rank, SelectedPatches, Symmetry
+from iap.policies import CNN, Hierarchy, MultiHeadRank, Policy, PooledMoments, Rank, SelectedPatches, Symmetry
 from iap.policies.serialization import load, save
 from iap.rollouts import InlinePool
 from iap.training.checkpoints import resume
@@ -142,6 +142,23 @@ def test_fitting_to_the_environment_takes_shapes_and_symmetry_from_it():
     assert len(course.symmetry.sensors) == course.sensors
     with pytest.raises(ValueError, match=r"iap/Seek-v0 does not define a symmetry: give policy\.symmetry"):
         fit_to_env(replace(config, policy=replace(config.policy, symmetry=Symmetry())))
+
+
+@pytest.mark.parametrize(
+    ("parts", "encoder"),
+    [
+        ({}, MultiHeadRank),
+        ({"controller": "mlp"}, MultiHeadRank),
+        ({"kernel": "favor++"}, Rank),
+        ({"encoder": "cnn"}, CNN),
+    ],
+)
+def test_the_default_encoder_of_an_environment_has_several_heads_unless_a_kernel_needs_one(parts, encoder):
+    config = config_for_env(EnvConfig.of("iap/Seek-v0"), **parts)
+    assert type(config.policy.encoder) is encoder
+    if encoder is not CNN:
+        chosen = vars(config.policy.encoder)
+        assert (chosen["patch"], chosen["top_k"]) == (2, 16)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from iap.rollouts.pool import START_TIMEOUT_S, Failure, PoolError, TaskQueue, re
 from iap.rollouts.worker import Ready, SetNormaliser
 from iap.rollouts.worker_process import WorkerProcess
 
+MOST_DEATHS = 24  # of workers in a row, without a finished episode between them
+
 
 class LocalPool:
     """Worker processes that run one episode at a time, and are replaced when they fail.
@@ -47,6 +49,7 @@ class LocalPool:
         self._pickled_job = cloudpickle.dumps(job)  # also pickles functions that are defined in a script
         self._failed_starts = [0] * len(self._cores)
         self._env_was_built = False
+        self._deaths = 0
         self._workers = [self._start(index) for index in range(len(self._cores))]
 
     def evaluate(
@@ -131,10 +134,12 @@ class LocalPool:
                 assert worker.task is not None
                 queue.finish(worker.task, episode)
                 worker.set_idle()
+                self._deaths = 0
             case Failure(reason, trace, is_alive=True):
                 assert worker.task is not None
                 queue.fail(worker.task, reason, trace)
                 worker.set_idle()
+                self._deaths = 0
             case Failure(reason, trace):
                 self._handle_failure(index, reason, queue, trace, can_retry_start=self._env_was_built)
             case None:
@@ -143,7 +148,10 @@ class LocalPool:
     def _handle_failure(
         self, index: int, reason: str, queue: TaskQueue, trace: str = "", *, can_retry_start: bool = True
     ) -> None:
-        """Replace a worker that failed, and queue its task again; raise if no worker can be started."""
+        """Replace a worker that failed, and queue its task again.
+
+        Raise if no worker can be started, or if many have died in a row: each new process takes seconds.
+        """
         worker = self._workers[index]
         if not worker.is_ready:
             self._failed_starts[index] += 1
@@ -151,6 +159,9 @@ class LocalPool:
                 raise start_error(self.job, reason)
         elif worker.task is not None:
             queue.fail(worker.task, reason, trace)
+            self._deaths += 1
+            if self._deaths >= MOST_DEATHS:
+                raise PoolError(f"{self._deaths} episodes of {self.job.env.id} in a row ended their worker: {reason}")
         self._replace(index)
 
     def _replace(self, index: int) -> None:

@@ -29,7 +29,7 @@ START_TIMEOUT_S = 120.0  # to import all modules and build the environment
 
 
 class PoolError(RuntimeError):
-    """No worker can be started, for example because the environment cannot be built."""
+    """No worker can be started, for example because the environment cannot be built; or all of them die."""
 
 
 def start_error(job: Job, reason: str) -> PoolError:

@@ -5,7 +5,7 @@ from typing import Any
 
 from iap.envs.core import EnvConfig, action_count
 from iap.evolution import CMAES, SNES
-from iap.policies import Linear, PolicyConfig, PooledMoments, Rank, count_params
+from iap.policies import Linear, MultiHeadRank, PolicyConfig, PooledMoments, Rank, count_params
 from iap.rollouts.job import image_format_of
 from iap.training.config import SigmaMultipliers, TrainConfig
 from iap.training.parts import with_parts
@@ -42,13 +42,20 @@ def config_for_env(env: EnvConfig, **parts: str | None) -> TrainConfig:
 
 
 def config_of(env: EnvConfig, policy: PolicyConfig, **parts: str | None) -> TrainConfig:
-    """A config for a policy, with a strategy for its number of parameters."""
+    """A config for a policy, with a strategy for its number of parameters.
+
+    If no encoder and no kernel is chosen, each of several heads selects patches, since most tasks are about the places
+    of several objects: with one selection for all, evolution finds no policy that reaches a goal in a grid world.
+    """
+    if parts.get("encoder") is None and parts.get("kernel") is None and isinstance(policy.encoder, Rank):
+        rank = policy.encoder
+        policy = replace(policy, encoder=MultiHeadRank(patch=rank.patch, stride=rank.stride, top_k=rank.top_k))
     config = TrainConfig(
         env=env,
         policy=policy,
         strategy=CMAES(population=POPULATION, sigma=SIGMA),
         sigma_multipliers=SigmaMultipliers(encoder=ENCODER_MULTIPLIER),
-        iterations=60,
+        iterations=80,
         episodes=4,
         random_search=RANDOM_SEARCH,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iap.policies import Normaliser
-from iap.rollouts import Episode, Job, Pool
+from iap.rollouts import Episode, Job, Pool, PoolError
 from iap.training.run_directory import RunDirectory
 
 
@@ -35,7 +35,11 @@ class FailureLog:
         normaliser: Normaliser | None = None,
     ) -> list[list[Episode]]:
         """Run the episodes of each θ with each of its seeds."""
-        results = self._pool.evaluate(thetas, seeds, normaliser)
+        try:
+            results = self._pool.evaluate(thetas, seeds, normaliser)
+        except PoolError as error:
+            self._run.save_error(f"{error}\n")
+            raise
         failed = [episode for own in results for episode in own if episode.error is not None]
         if failed and not self._is_silent:
             self._is_silent = True
