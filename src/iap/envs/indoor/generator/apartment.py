@@ -1,6 +1,5 @@
 """Generates an apartment from a seed, and writes it as a scene folder: the same seed gives the same bytes."""
 
-import io
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from iap.envs.indoor.generator.light import draw_lights, light_patches
 from iap.envs.indoor.generator.materials import SIDE, draw_patterns
 from iap.envs.indoor.generator.shapes import Patch, Rect
 from iap.envs.indoor.generator.surfaces import build_surfaces, draw_styles
+from iap.envs.indoor.scenes.images import png
 
 VERSION = 1  # of the generator: seeds give other scenes in another version
 HELD_OUT_SCENES = 0  # the first seed of each range
@@ -63,13 +63,13 @@ def generate_scene(seed: int, out: str | Path, faces: int = 0) -> Path:
         if chosen:
             atlases[kind] = paint_atlas(kind, patches, chosen, grids, patterns, shifts), chosen
     for kind, (atlas, _) in atlases.items():
-        write_whole(out / f"{kind}.png", _png(atlas.pixels))
+        write_whole(out / f"{kind}.png", png(atlas.pixels, COMPRESSION))
     write_whole(out / "mesh_z_up.mtl", _mtl(atlases).encode())
     write_whole(out / "mesh_z_up.obj", _obj(patches, atlases, faces).encode())
     write_whole(out / "floors.txt", b"0.0\n")
     free, outline = floor_images(layout, furnishing)
-    write_whole(out / "floor_0.png", _png(outline))
-    write_whole(out / "floor_trav_0.png", _png(free))
+    write_whole(out / "floor_0.png", png(outline, COMPRESSION))
+    write_whole(out / "floor_trav_0.png", png(free, COMPRESSION))
     return out
 
 
@@ -92,14 +92,6 @@ def floor_images(layout: Layout, furnishing: Furnishing) -> tuple[UInt8[np.ndarr
     for part in (part for _, part in (*layout.gates, *furnishing.parts) if part.low[2] < LOW_M):
         free[cells(part.footprint)] = 0
     return free, outline
-
-
-def _png(pixels: np.ndarray) -> bytes:
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, "PNG", compress_level=COMPRESSION)
-    return stream.getvalue()
 
 
 def _mtl(atlases: dict[str, tuple[Atlas, list[int]]]) -> str:

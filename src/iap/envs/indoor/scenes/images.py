@@ -27,3 +27,12 @@ def read_image(path: Path, mode: str) -> UInt8[np.ndarray, "H W *C"]:
         raise
     except Exception as error:  # Pillow raises many kinds of errors for damaged files
         raise SceneError(path, f"is not a whole image ({error})") from error
+
+
+def png(pixels: UInt8[np.ndarray, "H W *C"], compression: int = 6) -> bytes:
+    """The content of a PNG file."""
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG", compress_level=compression)
+    return stream.getvalue()

@@ -75,7 +75,7 @@ def read_obj(path: Path) -> tuple[list[Mesh], dict[str, Material]]:
         elif line.startswith("usemtl"):
             group = groups.setdefault(line[6:].strip(), _Group())
         elif line.startswith("mtllib"):
-            materials |= read_mtl(_beside(path, line[6:].strip()))
+            materials |= read_mtl(beside(path, line[6:].strip()))
     if not faces:
         raise SceneError(path, "has no faces")
     corners = _numbers(positions, 3, path, "v")
@@ -103,12 +103,12 @@ def read_mtl(path: Path) -> dict[str, Material]:
                 raise SceneError(path, f"has no colour in line {number}: {line!r}") from error
             materials[name] = Material(name, (red, green, blue), materials[name].texture)
         elif name is not None and key == "map_Kd":
-            texture = _beside(path, rest.strip().split(" ")[-1] if rest.startswith("-") else rest.strip())
+            texture = beside(path, rest.strip().split(" ")[-1] if rest.startswith("-") else rest.strip())
             materials[name] = Material(name, (1.0, 1.0, 1.0), texture)
     return materials
 
 
-def _beside(path: Path, name: str) -> Path:
+def beside(path: Path, name: str) -> Path:
     """A file that `path` names, which must be below its folder."""
     named = path.parent / name.replace("\\", "/")
     if not named.resolve().is_relative_to(path.parent.resolve()):

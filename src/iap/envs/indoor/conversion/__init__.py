@@ -1,0 +1,1 @@
+"""Conversion of glTF rooms to the folder format of Gibson scenes."""
