@@ -47,9 +47,12 @@ def measure_agreement(names: Sequence[str]) -> Results:
 
 
 def _agreement_of(name: str) -> dict[str, Any]:
+    import torch
+
     from iap.interop.torch.policy import Actor
     from iap.interop.torch.policy import Policy as Module
 
+    torch.set_num_threads(1)
     policy = Policy.load(zoo_file(name))
     image_type = image_type_of(policy)
     steps = record_steps(policy, STEPS, SEED)
