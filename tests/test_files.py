@@ -1,9 +1,9 @@
 import os
+import secrets
 from pathlib import Path
 
 import pytest
 
-from iap import _files
 from iap._files import append_text, open_regular, remove_leftovers, write_whole
 
 
@@ -15,7 +15,7 @@ def test_a_link_at_a_temporary_name_is_not_followed(tmp_path, monkeypatch):
         (tmp_path / name).symlink_to(target)
     write_whole(tmp_path / "a.txt", b"written")
     assert target.read_text() == "kept"
-    monkeypatch.setattr(_files.secrets, "token_hex", lambda size: "00" * size)
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "00" * size)
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "a.txt", b"again")
     assert (target.read_text(), (tmp_path / "a.txt").read_bytes()) == ("kept", b"written")

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,9 @@ COMMAND = "iap train seek --iterations 2"
 
 def tiny(strategy) -> TrainConfig:
     """A run of two short iterations."""
-    options = {"iterations": 2, "episodes": 1, "max_steps": 2, "evaluate_every": 1, "evaluate_episodes": 1}
-    return fit_to_env(TrainConfig(preset("seek").env, preset("seek").policy, strategy, **options))
+    seek = preset("seek")
+    once = TrainConfig(seek.env, seek.policy, strategy, evaluate_every=1, evaluate_episodes=1)
+    return fit_to_env(replace(once, iterations=2, episodes=1, max_steps=2))
 
 
 @pytest.fixture(scope="module", params=[OpenES(population=4), CMAES(population=4)], ids=["open-es", "cma-es"])
