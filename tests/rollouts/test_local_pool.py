@@ -1,8 +1,14 @@
+import math
 import os
+import random
+import re
+import resource
 import signal
 import subprocess
 import sys
 import threading
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -21,6 +27,7 @@ from rollout_cases import (
 )
 
 from iap.rollouts import EnvConfig, Job, LocalPool, PoolError, local_pool
+from iap.rollouts.pool import TaskQueue
 
 ME = os.getpid()
 
@@ -60,7 +67,7 @@ def test_a_worker_killed_during_an_episode_is_replaced(tmp_path, expected):
 
 def test_workers_that_die_or_stop_while_idle_are_replaced(expected):
     with LocalPool(blind_job(), 2, timeout_s=3, retries=1) as pool:
-        while not all(worker.is_ready for worker in pool._workers):  # one may finish before the other has started
+        while sum(worker.is_ready for worker in pool.workers) < 2:  # one may finish before the other has started
             assert to_bits(pool.evaluate(draw_thetas(blind_job()), SEEDS)) == expected
         dead, stopped = worker_pids()
         kill(dead)
@@ -216,3 +223,69 @@ def test_workers_run_on_the_given_cores(expected):
     with LocalPool(blind_job(), 2, cores=[core]) as pool:
         assert to_bits(pool.evaluate(draw_thetas(blind_job()), SEEDS)) == expected
         assert [psutil.Process(pid).cpu_affinity() for pid in worker_pids()] == [[core], [core]]
+
+
+def test_an_evaluation_goes_on_while_workers_are_killed_at_random_moments(expected, caplog):
+    job = blind_job({}, pause_s=0.02)
+    rng, killed, done = random.Random(0), list[int](), threading.Event()
+    started = time.monotonic()
+
+    def kill_workers() -> None:
+        while not done.wait(rng.uniform(0.2, 1.5) * start_s):  # also while they start
+            if pids := worker_pids():
+                killed.append(rng.choice(pids))
+                os.kill(killed[-1], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_workers)
+    with LocalPool(job, 2, retries=0) as pool:
+        assert to_bits(pool.evaluate(draw_thetas(job), SEEDS)) == expected
+        start_s = time.monotonic() - started
+        killer.start()
+        while len(killed) < 6:
+            assert to_bits(pool.evaluate(draw_thetas(job), SEEDS)) == expected
+        done.set()
+        killer.join()
+    assert re.search(r"the worker was killed by signal 9 \(Killed\).*: another one is started", caplog.text)
+    assert len(caplog.records) < len(killed)  # not one for each
+
+
+def test_workers_killed_while_they_start_are_started_again_after_growing_delays(expected):
+    with LocalPool(blind_job(), 1, retries=0) as pool:
+        waits = []
+        for _ in range(4):  # more often than an episode may fail
+            kill(*wait_for(worker_pids))
+            pool._collect(TaskQueue(blind_job(), draw_thetas(blind_job()), SEEDS, 0))
+            [slot] = pool._slots
+            waits.append(slot.delay_s)
+            slot._starts_at_s = -math.inf
+            slot.start_if_due()
+        assert all(later == 2 * earlier for earlier, later in pairwise(waits))
+        assert to_bits(pool.evaluate(draw_thetas(blind_job()), SEEDS)) == expected
+
+
+def test_an_episode_that_kills_its_workers_each_time_is_one_error_and_the_others_are_unaffected(expected, monkeypatch):
+    monkeypatch.setattr("iap.rollouts.pool.MAX_KILLS", 4)
+    error = r"its worker was killed in 4 of 4 attempts; does it need more memory\? the worker was killed by signal 9"
+    with LocalPool(blind_job({2: "kill"}), 2, retries=1) as pool:
+        check_failures(pool.evaluate(draw_thetas(blind_job()), SEEDS), expected, {2: error})
+
+
+def test_a_pool_whose_workers_never_start_again_is_one_error(expected, monkeypatch):
+    monkeypatch.setattr("iap.rollouts.local_pool.MAX_FAILED_STARTS", 3)
+    job = blind_job({-1: "kill"})
+    with LocalPool(job, 2) as pool, pytest.raises(PoolError, match=r"no worker can be started .* signal 9"):
+        pool.evaluate(draw_thetas(job), SEEDS)
+
+
+def test_a_system_without_room_for_another_process_is_waited_for(expected):
+    with LocalPool(blind_job(), 1) as pool:
+        assert to_bits(pool.evaluate(draw_thetas(blind_job()), SEEDS)) == expected
+        kill(*worker_pids())
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 1, before[1]))
+        timer = threading.Timer(1.0, lambda: resource.setrlimit(resource.RLIMIT_NOFILE, before))
+        timer.start()
+        try:
+            assert to_bits(pool.evaluate(draw_thetas(blind_job()), SEEDS)) == expected
+        finally:
+            timer.join()

@@ -25,6 +25,7 @@ ONE_CORE = {
     "LP_NUM_THREADS": "0",  # Mesa: 0 renders in the calling thread
 }
 MAX_TIMEOUT_S = 1e6
+MAX_KILLS = 12  # of workers by signals from outside, during the same episode
 START_TIMEOUT_S = 120.0  # to import all modules and build the environment
 
 
@@ -113,6 +114,7 @@ class TaskQueue:
         self._job, self._seeds, self._retries = job, seeds, retries
         self._waiting = deque(range(len(self.tasks)))
         self._failures = [0] * len(self.tasks)
+        self._kills = [0] * len(self.tasks)
         self._episodes: dict[int, Episode] = {}
 
     @property
@@ -141,6 +143,15 @@ class TaskQueue:
         else:
             error = f"failed {failures} times, the last time with: {reason}" if failures > 1 else reason
             self.finish(number, failed_episode(self._job, self.tasks[number].seed, error, trace))
+
+    def lose(self, number: int, reason: str) -> None:
+        """Queue a task again whose worker was killed. After many times, the episode itself is the likely cause."""
+        self._kills[number] += 1
+        if self._kills[number] < MAX_KILLS:
+            self.put_back(number)
+        else:
+            error = f"its worker was killed in {MAX_KILLS} of {MAX_KILLS} attempts; does it need more memory? {reason}"
+            self.finish(number, failed_episode(self._job, self.tasks[number].seed, error))
 
     def episodes(self) -> list[list[Episode]]:
         """Return all results in the order of the seeds."""

@@ -19,6 +19,7 @@ from iap.rollouts.pool import ONE_CORE
 
 EXIT_TIMEOUT_S = 1.0  # for a worker that was asked to exit, or is about to
 MAX_REPORTED_OUTPUT = 1500  # characters of a worker's output in an error message
+KILLS = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, -signal.SIGINT}  # exit statuses
 COMMAND = "import sys; sys.path[:] = {path!r}; from iap.rollouts.worker import main; main({descriptor}, {core})"
 
 
@@ -35,10 +36,11 @@ class WorkerProcess:
         self.is_ready = False
         self.has_normaliser = False  # whether it has the normaliser of the current evaluation
         self.task: int | None = None  # number of the task that it runs
+        self._was_ended = False  # by this process
         self.deadline_s = time.monotonic() + timeout_s
-        self.connection, theirs = Pipe()
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `close`
-        with theirs:
+        with contextlib.ExitStack() as stack:
+            self.connection, theirs = (stack.enter_context(end) for end in Pipe())
+            self._output = stack.enter_context(tempfile.TemporaryFile())
             command = COMMAND.format(path=sys.path, descriptor=theirs.fileno(), core=core)
             self._process = subprocess.Popen(
                 [sys.executable, "-u", "-X", "faulthandler", "-c", command],
@@ -49,6 +51,8 @@ class WorkerProcess:
                 process_group=0,  # Ctrl-C reaches the parent only, and a kill reaches the worker's children too
                 env={**os.environ, **ONE_CORE},
             )
+            stack.pop_all()  # closed in `close`
+        theirs.close()
         with contextlib.suppress(ConnectionError):  # if it is dead already, `receive` returns None
             self.connection.send_bytes(pickled_job)
 
@@ -84,6 +88,11 @@ class WorkerProcess:
         """Mark the worker as waiting for a task."""
         self.is_ready, self.task, self.deadline_s = True, None, math.inf
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal from outside ended it, after its exit was described."""
+        return not self._was_ended and self._process.returncode in KILLS
+
     def describe_exit(self) -> str:
         """Return how a dead worker ended, and the end of its output."""
         code = self._reap(EXIT_TIMEOUT_S)
@@ -109,8 +118,10 @@ class WorkerProcess:
     def _reap(self, timeout_s: float) -> int:
         """Return the exit status; kill the worker after the timeout, and its children in any case."""
         if self._process.returncode is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            try:
                 self._process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self._was_ended = True
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         return self._process.wait()
