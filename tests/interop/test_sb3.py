@@ -69,6 +69,16 @@ def test_a_dict_with_an_image_trains_and_its_parameters_change(encoder: Encoder)
     assert model.policy.features_dim == encoder.feature_size((SIDE, SIDE, 1)) + 2
 
 
+@pytest.mark.parametrize("env_id", ["iap/Seek-v0", "iap/cartpole-swingup-v0"])
+def test_environments_without_sensors_train_with_the_policy_for_dicts(env_id: str) -> None:
+    env = gymnasium.make(env_id, size=(32, 32) if "cartpole" in env_id else 32)
+    model = PPO(
+        "MultiInputPolicy", env, n_steps=8, batch_size=8, n_epochs=1, policy_kwargs=policy_kwargs(), device="cpu"
+    )
+    model.learn(16)
+    assert {*model.rollout_buffer.observation_space.keys()} == {"image"}  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def test_sac_trains_and_a_saved_agent_acts_as_before(tmp_path: Path) -> None:
     env = FindTheDot(continuous=True)
     model = SAC(

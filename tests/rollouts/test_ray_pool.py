@@ -3,7 +3,10 @@
 The order matters: Ray can hang if a process leaves its own cluster and joins one that was started before.
 """
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hazards import Hazard
@@ -141,3 +144,26 @@ def test_a_worker_is_small_and_has_one_thread_of_each_library(tmp_path):
     assert facts["memory_bytes"] < 300e6
     assert not {"jax", "jaxlib", "torch", "matplotlib"} & {*facts["loaded"]}
     assert facts["limits"].items() >= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "LP_NUM_THREADS": "0"}.items()
+
+
+LISTENING = """
+import sys, psutil
+sys.path.insert(0, {here!r})
+from rollout_cases import SEEDS, blind_job, draw_thetas
+from iap.rollouts.ray_pool import RayPool
+with RayPool(blind_job(), workers=1) as pool:
+    pool.evaluate(draw_thetas(blind_job()), SEEDS)
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    for process in family:
+        for connection in process.net_connections():
+            if connection.status == psutil.CONN_LISTEN:
+                print("listens", process.name(), connection.laddr.ip)
+"""
+
+
+def test_a_cluster_on_this_computer_listens_on_the_loopback_interface_only(importable_by_ray):
+    program = LISTENING.format(here=str(Path(__file__).parent))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("listens")]
+    assert {"gcs_server", "raylet"} <= {row[1] for row in rows}
+    assert {row[-1] for row in rows} <= {"127.0.0.1", "::1"}, rows

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from iap._observations import sensor_count
 from iap.envs.core import make_env
 from iap.policies import Linear, Policy, PolicyConfig, Rank, init
 from iap.rollouts import EnvConfig, Job, run_episode
@@ -31,7 +32,7 @@ def env():
 @pytest.fixture
 def policy(env):
     shape = env.observation_space["image"].shape
-    sensors = env.observation_space["sensors"].shape[0]
+    sensors = sensor_count(env.observation_space)
     config = PolicyConfig(
         image_shape=shape, sensors=sensors, actions=2, encoder=Rank(patch=4, stride=4), controller=Linear()
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from iap._observations import sensors_of
 from iap._validation import require_count, require_number
 from iap.distillation.teachers import Teacher, TeacherConfig, require_label
 from iap.envs.core import action_map
@@ -170,7 +171,7 @@ class _Recorder:
             return
         actions = len(label.action)
         row: dict[str, Any] = {
-            "sensors": np.array(observation["sensors"], np.float32),
+            "sensors": sensors_of(observation).copy(),
             "actions": label.action,
             "weights": np.ones(actions, np.float32) if label.weights is None else label.weights,
             "importance": np.float32(label.importance),

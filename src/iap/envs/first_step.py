@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from iap._observations import sensors_of
 from iap.envs.actions import action_count, to_action
 from iap.envs.protocols import env_name
 
@@ -64,7 +65,7 @@ def _check_observation(env: gymnasium.Env, method: str, observation: dict[str, n
             f"{where} returned an image from {image.min():g} to {image.max():g}, but its space says {low:g} to "
             f"{high:g}: declare the bounds that images have, by which they are scaled"
         )
-    if not np.isfinite(observation["sensors"]).all():
+    if not np.isfinite(sensors_of(observation)).all():
         raise ValueError(f"{where} returned sensors with NaN or infinity: {observation['sensors']}")
 
 

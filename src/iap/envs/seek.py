@@ -43,7 +43,6 @@ class Seek(gymnasium.Env):
     | key | shape | meaning |
     |---|---|---|
     | image | (size, size, 3) uint8 | the agent (blue) and the target (orange) on a textured background |
-    | sensors | (0,) | none |
 
     ## Rewards
     The decrease of the distance to the target, in image widths. Moving straight to the target earns about 3.75 per
@@ -118,7 +117,7 @@ class Seek(gymnasium.Env):
         return Label(np.clip(steps, -1, 1).astype(np.float32), state=self.privileged_state())
 
     def _observe(self) -> Observation:
-        return {"image": self._paint_discs(self._background.copy()), "sensors": np.zeros(0, np.float32)}
+        return {"image": self._paint_discs(self._background.copy())}
 
     def _draw_position(self) -> Point:
         row, column = self.np_random.uniform(BORDER, 1 - BORDER, 2).tolist()

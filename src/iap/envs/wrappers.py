@@ -20,7 +20,9 @@ SENSOR_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.Multi
 
 
 def observation_space(image: spaces.Box, sensors: int = 0) -> spaces.Dict:
-    """The space of an image and a number of sensors."""
+    """The space of an image and a number of sensors; without the key if there are none."""
+    if sensors == 0:  # libraries such as Stable-Baselines3 cannot store arrays without elements
+        return spaces.Dict(image=image)
     return spaces.Dict(image=image, sensors=spaces.Box(-np.inf, np.inf, (sensors,), np.float32))
 
 
@@ -51,14 +53,15 @@ def from_observation(env: gymnasium.Env, size: Size | None, cameras: Sequence[st
     _require_alike(layouts)
     others = {path: entry for path, entry in entries.items() if path not in images and not _is_image(path, entry)}
     sensors = spaces.Dict({_name(path): _sensor(path, entry) for path, entry in others.items()})
+    count = flatdim(sensors)
 
     def convert(observation: Any) -> Observation:
         views = [layout.convert(_at(observation, path)) for path, layout in layouts.items()]
         image = views[0] if len(views) == 1 else np.concatenate(views)
         values = {_name(path): _at(observation, path) for path in others}
-        return {"image": image, "sensors": np.asarray(flatten(sensors, values) if others else (), np.float32)}
+        return {"image": image} | ({"sensors": np.asarray(flatten(sensors, values), np.float32)} if count else {})
 
-    return _Converted(env, observation_space(_joined_space(list(layouts.values())), flatdim(sensors)), convert)
+    return _Converted(env, observation_space(_joined_space(list(layouts.values())), count), convert)
 
 
 def from_render(env: gymnasium.Env, size: Size | None) -> gymnasium.Env:
@@ -70,7 +73,7 @@ def from_render(env: gymnasium.Env, size: Size | None) -> gymnasium.Env:
     layout = layout_of("render", spaces.Box(0, 255, picture.shape, np.uint8), size)
 
     def convert(_observation: Any) -> Observation:
-        return {"image": layout.convert(np.asarray(env.render())), "sensors": np.zeros(0, np.float32)}
+        return {"image": layout.convert(np.asarray(env.render()))}
 
     return _Converted(env, observation_space(layout.space), convert)
 
@@ -88,13 +91,16 @@ class _Converted(gymnasium.ObservationWrapper):
 
 
 def _conforms(space: spaces.Space) -> bool:
-    if not isinstance(space, spaces.Dict) or space.keys() != {"image", "sensors"}:
+    if not isinstance(space, spaces.Dict) or not {"image"} <= {*space.keys()} <= {"image", "sensors"}:
         return False
-    image, sensors = space["image"], space["sensors"]
+    image, sensors = space["image"], space.get("sensors")
     fits = isinstance(image, spaces.Box) and len(image.shape) == IMAGE_AXES and image.dtype in IMAGE_DTYPES
     if not fits or layout_of("image", image, None).space.shape != image.shape:
         return False
-    return isinstance(sensors, spaces.Box) and len(sensors.shape) == 1 and sensors.dtype == np.float32
+    if sensors is None:
+        return True
+    is_vector = isinstance(sensors, spaces.Box) and len(sensors.shape) == 1 and sensors.shape[0] > 0
+    return is_vector and sensors.dtype == np.float32
 
 
 def _entries(space: spaces.Space, path: Path = ()) -> dict[Path, spaces.Space]:

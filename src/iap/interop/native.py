@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from iap._observations import sensors_of
 from iap.interop.c.files import CFiles, policy_to_c
 from iap.interop.c.source import Field
 from iap.interop.compiling import FAST, compile_c
@@ -104,7 +105,7 @@ class NativePolicy:
         image = np.ascontiguousarray(observation["image"], self._dtype) if encodes else None
         if image is not None and image.shape != self.config.image_shape:
             raise ValueError(f"image must be of shape {self.config.image_shape}, not {image.shape}")
-        sensors = np.ascontiguousarray(observation["sensors"], np.float32)
+        sensors = np.ascontiguousarray(sensors_of(observation))
         if sensors.shape != (self.config.sensors,):
             raise ValueError(f"sensors must be of shape ({self.config.sensors},), not {sensors.shape}")
         action = np.empty(self.config.actions, np.float32)

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from iap._observations import sensors_of
 from iap._validation import require_count
 from iap.policies import Policy
 
@@ -54,7 +55,7 @@ def record_steps(policy: Policy, steps: int, seed: int = 0, env: Any = None) -> 
             action, state, attention = policy.act(state, observation)
             image = np.array(observation["image"]) if needs_image else None
             attended = (None, None) if attention is None else (attention.scores, attention.selected)
-            recorded.append(RecordedStep(starts, image, np.array(observation["sensors"]), action, *attended))
+            recorded.append(RecordedStep(starts, image, np.array(sensors_of(observation)), action, *attended))
             observation, _, terminated, truncated, _ = made.step(to_action(action))
             ended, starts = terminated or truncated, False
         seed += 1

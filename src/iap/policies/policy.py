@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iap._compile import specialised
+from iap._observations import sensors_of
 from iap._validation import NotFiniteError, require_count
 from iap.attention.arrays import require_finite
 from iap.policies.config import PolicyConfig
@@ -267,7 +268,7 @@ class Policy:
 
     def _sensors(self, observation: Mapping[str, Any]) -> np.ndarray:
         """The sensors of an observation, if they are as many as in the config."""
-        sensors = np.asarray(observation["sensors"], np.float32)
+        sensors = sensors_of(observation)
         if sensors.shape != (self.config.sensors,):
             raise ValueError(f"sensors must be of shape ({self.config.sensors},), not {sensors.shape}")
         if not math.isfinite(sum(sensors.tolist())):  # one NaN or infinity makes the sum NaN or infinite

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 from jaxtyping import Float
 
+from iap._observations import sensor_count
 from iap._validation import NotFiniteError, require_count
 from iap.envs.core import EnvConfig, action_count
 from iap.policies import Moments, Normaliser, Policy, PolicyConfig, init, unflatten
@@ -132,7 +133,7 @@ def image_format_of(env: gymnasium.Env) -> ImageFormat:
 def _check_shapes(policy: PolicyConfig, env: gymnasium.Env) -> None:
     """Raise if the policy was made for another environment."""
     spaces: Any = env.observation_space
-    offered = (spaces["image"].shape, spaces["sensors"].shape[0], action_count(env.action_space))
+    offered = (spaces["image"].shape, sensor_count(spaces), action_count(env.action_space))
     wanted = (policy.image_shape, policy.sensors, policy.actions)
     if wanted != offered:
         raise ValueError(f"policy is for (image, sensors, actions) {wanted}, but the environment has {offered}")

@@ -22,6 +22,7 @@ from iap.rollouts.episode import Episode
 from iap.rollouts.job import Job, Runner, describe_error, format_error
 from iap.rollouts.pool import ONE_CORE, START_TIMEOUT_S, Failure, Task, TaskQueue, require_timeout, start_error
 
+LOOPBACK = "127.0.0.1"  # Ray runs what anybody who reaches its ports sends: only processes of this computer do
 MAX_SUBMITTED = 1000  # tasks submitted to Ray at a time
 MAX_BUILD_FAILURES = 100  # consecutive ones, after the environment was built once: some node is broken
 
@@ -53,8 +54,8 @@ class RayPool:
 
     Args:
         job: what the episodes have in common. `iap` and the environment must be installed on every node.
-        address: address of a cluster ("auto", "host:port"); by default a new cluster on this computer. If this process
-            is already connected to a cluster, that one is used.
+        address: address of a cluster ("auto", "host:port"); by default a new cluster on this computer, which listens on
+            the loopback interface only. If this process is already connected to a cluster, that one is used.
         workers: number of cores of a cluster on this computer; all by default.
         timeout_s: time limit of an episode.
         retries: how often an episode that failed is run again. The loss of a node does not count as a failure.
@@ -208,7 +209,9 @@ def _close_runner() -> None:
 
 def _connect(address: str | None, workers: int | None) -> None:
     """Join a cluster, or start one, without output."""
-    local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+    local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": LOOPBACK}
+    if address is not None:
+        local = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)  # from JAX: the forked process calls exec at once
         # Without an address, Ray would join any cluster that runs on this computer, and refuse `num_cpus`.

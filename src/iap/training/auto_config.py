@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from iap._observations import sensor_count
 from iap.envs.core import EnvConfig, action_count
 from iap.evolution import CMAES, SNES
 from iap.policies import Linear, MultiHeadRank, PolicyConfig, PooledMoments, Rank, count_params
@@ -33,7 +34,7 @@ def config_for_env(env: EnvConfig, **parts: str | None) -> TrainConfig:
     try:
         spaces: Any = made.observation_space
         shape = tuple(map(int, spaces["image"].shape))
-        sensors, actions = int(spaces["sensors"].shape[0]), action_count(made.action_space)
+        sensors, actions = sensor_count(spaces), action_count(made.action_space)
         policy = replace(default_policy(shape, sensors, actions), image_format=image_format_of(made))
         has_limit = made.spec is not None and (made.spec.namespace == "iap" or made.spec.max_episode_steps is not None)
     finally:

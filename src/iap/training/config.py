@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import gymnasium
 
+from iap._observations import sensor_count
 from iap._validation import require_count
 from iap.distillation.config import Distillation, ESPretraining
 from iap.distillation.dagger.config import DAgger
@@ -145,7 +146,7 @@ def fit_to_env(config: TrainConfig, make: Callable[[], gymnasium.Env] | None = N
         policy = replace(
             config.policy,
             image_shape=tuple(map(int, spaces["image"].shape)),
-            sensors=int(spaces["sensors"].shape[0]),
+            sensors=sensor_count(spaces),
             actions=action_count(env.action_space),
             symmetry=None if config.policy.symmetry is None else _symmetry_of(env, config.policy.symmetry),
             image_format=image_format_of(env),

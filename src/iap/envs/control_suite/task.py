@@ -51,7 +51,7 @@ class SuiteTask(gymnasium.Env):
     | key | shape | meaning |
     |---|---|---|
     | image | (height, width, 3 or 1) uint8 | the view of the camera |
-    | sensors | (n,) float32 | dm_control's observation if `proprioception`, then the coordinates of `keypoints` |
+    | sensors | (n,) float32 | dm_control's observation if `proprioception`, then `keypoints`; left out without them |
 
     ## Rewards
     dm_control's reward, in [0, 1] per task step, summed over the repeats of an action.
@@ -75,6 +75,7 @@ class SuiteTask(gymnasium.Env):
     | backgrounds | "procedural" | or the path of a folder of videos or images, of DAVIS-2017, or of a video file |
     | videos | None | number of training videos, or "all"; None is 4 up to easy, 8 up to medium, above that all |
     | split | "train" | or "held-out", whose backgrounds never occur in "train" |
+    | public_camera | False | whether camera poses are distributed as in the public code of the benchmark |
     | visual_seed | None | fixes the appearance of all episodes |
     | dynamics_seed | None | fixes the motion of all episodes |
     | render_mode | None | "rgb_array" makes `render` return a larger image |
@@ -100,6 +101,7 @@ class SuiteTask(gymnasium.Env):
         backgrounds: str = PROCEDURAL,
         videos: int | Literal["all"] | None = None,
         split: Split = "train",
+        public_camera: bool = False,
         visual_seed: int | None = None,
         dynamics_seed: int | None = None,
         render_mode: str | None = None,
@@ -117,7 +119,7 @@ class SuiteTask(gymnasium.Env):
         self._physics, self._task = self._env.physics, self._env.task
         self._model, self._data = self._physics.model.ptr, self._physics.data.ptr
         self._camera = require_count("camera", camera, least=0, most=self._model.ncam - 1)
-        options = DistractionOptions(distractions, difficulty, dynamic, backgrounds, videos, split)
+        options = DistractionOptions(distractions, difficulty, dynamic, backgrounds, videos, split, public_camera)
         self._distractions = make_distractions(self._model, domain_of(task), self._camera, self._size, options)
         self._view = self._open_view(self._size)
         self._picture: View | None = None
@@ -244,7 +246,8 @@ class SuiteTask(gymnasium.Env):
             self._distractions.apply(self._data)
             image = self._view.render(self._data)
             self._image = image if self._frame == "rgb" else (image @ LUMA >> 8).astype(np.uint8)[..., None]
-        return {"image": self._image, "sensors": self._sensors()}
+        sensors = self._sensors()
+        return {"image": self._image} | ({"sensors": sensors} if sensors.size else {})
 
     def _sensors(self) -> Float[np.ndarray, " n"]:
         return self._sensors_of(self._proprioception, self._keypoints)

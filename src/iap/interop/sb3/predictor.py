@@ -47,9 +47,9 @@ class Predictor:
             deterministic: not used: the policies always are.
         """
         image = self._channels_last(np.asarray(observation["image"]))
-        sensors = np.asarray(observation["sensors"], np.float32)
         is_batch = image.ndim > len(self.policy.config.image_shape)
-        images, rows = (image, sensors) if is_batch else (image[None], sensors[None])
+        images = image if is_batch else image[None]
+        rows = np.asarray(observation.get("sensors", ()), np.float32).reshape(len(images), -1)
         starts = np.zeros(len(images), bool) if episode_start is None else np.atleast_1d(episode_start)
         if state is not None and len(state) != len(images):
             raise ValueError(f"state must be of {len(images)} environments, not of {len(state)}")

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from iap._observations import sensors_of
 from iap.interop.image_formats import require_exported_format
 from iap.interop.torch.arrays import Arrays
 from iap.interop.torch.encoder import Encoder
@@ -220,7 +221,7 @@ class Actor:
         """The action, the next state, and the attention (None if no image was encoded)."""
         encodes, config = self.needs_image(state), self.module.config
         images = torch.tensor(np.asarray(observation["image"]))[None] if config.encoder.uses_image else None
-        action, after, encoding = self.module(images, torch.tensor(observation["sensors"])[None], state)
+        action, after, encoding = self.module(images, torch.tensor(sensors_of(observation))[None], state)
         window = config.encoder.window(config.input_shape)
         if not encodes or window is None or encoding.scores is None:
             return action[0].numpy(), after, None

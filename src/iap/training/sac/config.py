@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces
 
+from iap._observations import sensor_count
 from iap._validation import require_count, require_flags, require_positive
 from iap.envs.core import EnvConfig, action_count
 from iap.envs.protocols import env_name
@@ -78,7 +79,7 @@ def actor_config(config: SAC, make: Callable[[], gymnasium.Env] | None = None) -
         observed: Any = env.observation_space
         if not isinstance(env.action_space, spaces.Box):
             raise ValueError(f"SAC needs continuous actions (Box), but {env_name(env)} has {env.action_space}")
-        sensors = int(observed["sensors"].shape[0])
+        sensors = sensor_count(observed)
         if sensors == 0:
             raise ValueError(f"SAC needs sensors, but {env_name(env)} has none: give an option such as proprioception")
         image: Any = tuple(map(int, observed["image"].shape))

@@ -11,6 +11,7 @@ from iap._validation import require_count
 from iap.envs.control_suite.distractions.background import BackgroundDistraction
 from iap.envs.control_suite.distractions.camera_pose import CameraDistraction
 from iap.envs.control_suite.distractions.colour import ColourDistraction
+from iap.envs.control_suite.distractions.public_camera import PublicCameraDistraction
 from iap.envs.control_suite.distractions.sources import Split, find_videos
 
 KINDS = ("background", "camera", "colour")
@@ -32,6 +33,7 @@ class DistractionOptions:
     backgrounds: str = "procedural"
     videos: int | Literal["all"] | None = None
     split: Split = "train"
+    public_camera: bool = False
 
     @property
     def scale(self) -> float:
@@ -92,7 +94,8 @@ def make_distractions(
         found = find_videos(options.backgrounds, options.split, videos, side)
         parts["background"] = BackgroundDistraction(model, domain, found, side, dynamic)
     if "camera" in chosen:
-        parts["camera"] = CameraDistraction(model, camera, scale, dynamic)
+        kind = PublicCameraDistraction if options.public_camera else CameraDistraction
+        parts["camera"] = kind(model, camera, scale, dynamic)
     if "colour" in chosen:
         parts["colour"] = ColourDistraction(model, scale, dynamic)
     return Distractions(parts)
