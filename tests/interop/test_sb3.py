@@ -5,6 +5,7 @@ from runpy import run_path
 from types import SimpleNamespace
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch

@@ -166,4 +166,4 @@ def test_a_cluster_on_this_computer_listens_on_the_loopback_interface_only(impor
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("listens")]
     assert {"gcs_server", "raylet"} <= {row[1] for row in rows}
-    assert {row[-1] for row in rows} <= {"127.0.0.1", "::1"}, rows
+    assert {row[-1] for row in rows} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import logging
+import os
 import signal
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ import ray._private.worker as ray_driver
 import ray.exceptions
 import ray.util
 from jaxtyping import Float
+from ray._private import ray_constants
 
 from iap._validation import require_count
 from iap.policies import Normaliser
@@ -22,7 +24,6 @@ from iap.rollouts.episode import Episode
 from iap.rollouts.job import Job, Runner, describe_error, format_error
 from iap.rollouts.pool import ONE_CORE, START_TIMEOUT_S, Failure, Task, TaskQueue, require_timeout, start_error
 
-LOOPBACK = "127.0.0.1"  # Ray runs what anybody who reaches its ports sends: only processes of this computer do
 MAX_SUBMITTED = 1000  # tasks submitted to Ray at a time
 MAX_BUILD_FAILURES = 100  # consecutive ones, after the environment was built once: some node is broken
 
@@ -207,12 +208,29 @@ def _close_runner() -> None:
         runner.close()
 
 
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Have a cluster that is started now listen on the loopback interface, as Ray does where it supports no clusters.
+
+    Whoever reaches its ports can run anything. Ray replaces a loopback `_node_ip_address`.
+    """
+    name, before = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, ray_constants.ENABLE_RAY_CLUSTER
+    given = os.environ.get(name)
+    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False  # of the processes that Ray starts, and of this one
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+        if given is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = given
+
+
 def _connect(address: str | None, workers: int | None) -> None:
     """Join a cluster, or start one, without output."""
-    local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": LOOPBACK}
-    if address is not None:
-        local = {}
-    with warnings.catch_warnings():
+    local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+    with warnings.catch_warnings(), _on_loopback() if address is None else contextlib.nullcontext():
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)  # from JAX: the forked process calls exec at once
         # Without an address, Ray would join any cluster that runs on this computer, and refuse `num_cpus`.
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)

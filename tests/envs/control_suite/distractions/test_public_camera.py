@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-import iap.envs  # noqa: F401 - registers the environments
+from iap.envs import control_suite  # noqa: F401
 
 EPISODES = 60
 
