@@ -6,6 +6,7 @@ from typing import Any, get_args
 import numpy as np
 
 import iap
+from iap._observations import sensors_of
 from iap.attention import ReLU, Softmax
 from iap.attention.positions import Positions
 from iap.interop.recording import RecordedStep
@@ -149,7 +150,7 @@ def recorded(policy: Policy, image_type: str, steps: int = 12, episodes: int = 2
             image = observation["image"] if policy.needs_image(state) else None
             action, state, attention = policy.act(state, observation)
             attended = (None, None) if attention is None else (attention.scores, attention.selected)
-            rows.append(RecordedStep(number == 0, image, observation["sensors"], action, *attended))
+            rows.append(RecordedStep(number == 0, image, sensors_of(observation), action, *attended))
     return rows
 
 

@@ -27,6 +27,7 @@ from iap.rollouts.worker_slot import Report, WorkerSlot
 MAX_FAILED_STARTS = 10  # of each worker in turn, with growing delays; about two minutes
 MOST_DEATHS = 24  # of workers that crashed in a row, without a finished episode between them
 
+
 class LocalPool:
     """Worker processes that run one episode at a time, and are replaced when they fail.
 

@@ -212,7 +212,7 @@ def _close_runner() -> None:
 def _on_loopback() -> Iterator[None]:
     """Have a cluster that is started now listen on the loopback interface, as Ray does where it supports no clusters.
 
-    Whoever reaches its ports can run anything. Ray replaces a loopback `_node_ip_address`.
+    A process that reaches its ports can run any code. Ray replaces a loopback `_node_ip_address`.
     """
     name, before = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, ray_constants.ENABLE_RAY_CLUSTER
     given = os.environ.get(name)
