@@ -42,6 +42,7 @@ def test_options_replace_those_of_the_preset_and_are_recorded():
     assert "somewhere" not in command.recorded_command()
 
 
+@pytest.mark.slow
 def test_a_teacher_is_trained_and_its_run_continues(tmp_path):
     out = tmp_path / "run"
     shown = iap_here("teacher", *TINY, "--out", out).stdout

@@ -123,6 +123,7 @@ def test_the_trained_row_is_its_evaluation_and_differences_are_by_episode(tmp_pa
     assert zero["difference"] == pytest.approx(rows[0]["return"] - zero["return"])
 
 
+@pytest.mark.slow
 def test_an_environment_registered_in_the_main_script_runs_in_worker_processes(tmp_path):
     code = """
 import gymnasium, numpy as np, iap

@@ -18,6 +18,7 @@ def width_of(picture: Path) -> int:
         return opened.width
 
 
+@pytest.mark.slow
 def test_bench_attention_writes_rows_a_plot_and_a_table(tmp_path):
     rows_file, plot = tmp_path / "rows.json", tmp_path / "plot.png"
     options = ["--sizes", 529, 2500, "--kernels", "trigonometric", "--json", rows_file, "--plot", plot]
@@ -39,6 +40,7 @@ def test_json_to_standard_output_is_nothing_but_json():
     assert row["method"] == "compiled"
 
 
+@pytest.mark.slow
 def test_fidelity_writes_rows_and_a_plot(tmp_path):
     rows_file, plot = tmp_path / "rows.json", tmp_path / "plot.png"
     iap_here("fidelity", "--draws", 1, "--json", rows_file, "--plot", plot)

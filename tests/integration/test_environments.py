@@ -16,7 +16,7 @@ RENDERED = ["--env-option", "image_from=render", "--env-option", "image_size=[40
     ("words", "image", "actions", "max_steps"),
     [
         (["CarRacing-v3"], [96, 96, 3], 3, 60),
-        (["CarRacing-v3", "--env-option", "continuous=false"], [96, 96, 3], 5, 60),
+        pytest.param(["CarRacing-v3", "--env-option", "continuous=false"], [96, 96, 3], 5, 60, marks=pytest.mark.slow),
         (["CartPole-v1", *RENDERED], [40, 60, 3], 2, None),
     ],
     ids=["continuous", "discrete", "rendered"],

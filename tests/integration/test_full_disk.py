@@ -57,7 +57,9 @@ def test_a_disk_that_is_full_from_the_start_gives_one_line(small_disk):
     assert FULL in error_of(iap_here(*WORDS, "--out", small_disk / "run", code=1))
 
 
-@pytest.mark.parametrize("free_bytes", [8_000, 20_000, 40_000])
+@pytest.mark.parametrize(
+    "free_bytes", [pytest.param(8_000, marks=pytest.mark.slow), 20_000, pytest.param(40_000, marks=pytest.mark.slow)]
+)
 def test_a_run_can_be_resumed_whenever_the_disk_becomes_full(small_disk, tmp_path, free_bytes):
     expected = outcome(run_here(tiny(), tmp_path / "expected"))
     filler = fill(small_disk)

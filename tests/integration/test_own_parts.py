@@ -35,7 +35,9 @@ def run(parts, tmp_path):
     return run_here(config, tmp_path / "run", LocalPool, workers=2)
 
 
-def test_registered_parts_are_trained_saved_loaded_evaluated_and_described(run, parts, tmp_path):
+def test_registered_parts_are_trained_saved_loaded_evaluated_and_described_and_then_missing(
+    run, parts, tmp_path, monkeypatch
+):
     _, config = RunDirectory.open(run.path)
     assert (type(config.policy.encoder), type(config.policy.controller)) == parts
     assert outcome(run) == outcome(run_here(config, tmp_path / "inline", InlinePool))
@@ -48,8 +50,6 @@ def test_registered_parts_are_trained_saved_loaded_evaluated_and_described(run, 
     assert "gain" in shown
     assert f"{len(policy.theta)}" in shown
 
-
-def test_a_policy_whose_parts_are_not_registered_says_which_names_there_are(run, monkeypatch):
     entries = {name: entry for name, entry in ENCODERS._entries.items() if name != "toy-encoder"}
     monkeypatch.setattr(ENCODERS, "_entries", entries)
     with pytest.raises(PolicyFileError, match="toy-encoder"):

@@ -105,7 +105,7 @@ def _trains_in_seek(path, **parts):
 
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_every_encoder_trains_with_default_options(tmp_path, encoder):
-    assert _trains_in_seek(tmp_path / "run", encoder=encoder, controller="lstm")
+    assert _trains_in_seek(tmp_path / "run", encoder=encoder)
 
 
 @pytest.mark.parametrize("controller", CONTROLLERS)

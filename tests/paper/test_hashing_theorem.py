@@ -62,6 +62,7 @@ def worst_errors(bits, draws, *, seed=1):
     return np.array(of_angles), np.array(of_scores)
 
 
+@pytest.mark.slow
 def test_theorem_angles_and_scores_are_within_the_bound_with_enough_bits_and_not_with_a_tenth():
     bits = bits_for_hashing(PATCHES, EPSILON, P)
     of_angles, of_scores = worst_errors(bits, DRAWS)
@@ -74,6 +75,7 @@ def test_theorem_angles_and_scores_are_within_the_bound_with_enough_bits_and_not
     assert (of_scores > hashing_error(D, EPSILON)).mean() > P
 
 
+@pytest.mark.slow
 def test_theorem_the_number_of_bits_suffices_for_many_steps_together():
     kernel = Softmax("trigonometric", 15, normalised=True)
     steps, draws = 20, 40
@@ -96,6 +98,7 @@ def test_theorem_the_number_of_bits_suffices_for_many_steps_together():
     assert failure_rate(bits // 10) > P
 
 
+@pytest.mark.slow
 def test_theorem_the_selected_set_is_approximately_the_top():
     kernel, epsilon = Softmax("trigonometric", 15, normalised=True), 0.05
     rng = np.random.default_rng(1)
@@ -113,6 +116,7 @@ def test_theorem_the_selected_set_is_approximately_the_top():
     assert not any(is_approximate(rng.choice(PATCHES, 10, replace=False)) for _ in range(50))
 
 
+@pytest.mark.slow
 def test_hashed_products_are_unbiased_with_one_over_root_bits():
     kernel = Softmax("trigonometric", 15, normalised=True)
     queries, keys = features_of(kernel, patches=20, dtype=np.float32)

@@ -5,6 +5,7 @@ import pytest
 
 from iap.attention import Softmax, draw_projections, exact_scores, featurise, rank_scores, top
 
+pytestmark = pytest.mark.slow
 PATCHES, D, TOP_K, SEEDS = 2500, 4, 10, 24
 
 

@@ -16,6 +16,7 @@ from iap.attention.bounds import (
     projections_for_ranking_as_printed,
 )
 
+pytestmark = pytest.mark.slow
 D, P = 4, 0.1
 EAST, NORTH = np.eye(D, dtype=np.float32)[:2]
 

@@ -177,7 +177,10 @@ with LocalPool(job, 2) as pool:
 """
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "signal_number",
+    [signal.SIGKILL, *(pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGTERM, signal.SIGINT))],
+)
 def test_workers_exit_with_their_parent(signal_number, tmp_path):
     program = PARENT.format(here=str(Path(__file__).parent), markers=str(tmp_path))
     with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL) as parent:

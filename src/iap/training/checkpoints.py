@@ -59,8 +59,8 @@ def save(
 
     A first policy is written only if there is a return, which says that it can act.
     """
-    arrays = {f"search.{name}": x for name, x in to_arrays(progress.search).items()}
-    arrays |= {f"normaliser.{name}": x for name, x in progress.normaliser.to_arrays().items()}
+    arrays = with_prefix("search.", to_arrays(progress.search))
+    arrays |= with_prefix("normaliser.", progress.normaliser.to_arrays())
     facts: dict[str, Any] = {
         "version": CHECKPOINT_VERSION,
         "iteration": progress.iteration,
@@ -72,8 +72,7 @@ def save(
         run.save_policy("last", policy_file(config, mean(progress.search), progress.normaliser, progress, command))
     if progress.best is not None:
         best = progress.best
-        arrays |= {"best.theta": best.theta}
-        arrays |= {f"best.normaliser.{name}": x for name, x in best.normaliser.to_arrays().items()}
+        arrays |= {"best.theta": best.theta, **with_prefix("best.normaliser.", best.normaliser.to_arrays())}
         facts["best"] = float(best.held_out) if np.isfinite(best.held_out) else None
         run.save_policy("best", policy_file(config, best.theta, best.normaliser, progress, command))
     run.save_checkpoint(arrays, facts)
@@ -90,31 +89,38 @@ def resume(config: TrainConfig, run: RunDirectory) -> Progress | None:
 
 def _progress(config: TrainConfig, arrays: Mapping[str, np.ndarray], facts: dict[str, Any]) -> Progress:
     facts = upgrade_checkpoint(facts)
-
-    def part(prefix: str) -> dict[str, np.ndarray]:
-        return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
-
     params = count_params(config.policy)
     for name in ("search.origin", "best.theta"):
         if name in arrays:
-            _require_shape(name, arrays[name], params)
-    search = from_arrays(config.strategy, part("search."))
-    normaliser = Normaliser.from_arrays(part("normaliser."))
+            require_shape(name, arrays[name], params)
+    search = from_arrays(config.strategy, without_prefix("search.", arrays))
+    normaliser = Normaliser.from_arrays(without_prefix("normaliser.", arrays))
     iteration, episodes = (require_count(name, facts[name], least=0) for name in ("iteration", "episodes"))
     if iteration != search.iteration:
         raise ValueError(f"iteration must be that of its search, {search.iteration}, not {iteration}")
-    _require_shape("normaliser.mean", normaliser.mean, config.policy.inputs_size)
+    require_shape("normaliser.mean", normaliser.mean, config.policy.inputs_size)
     best = None
     if "best.theta" in arrays:
         value = -np.inf if facts["best"] is None else require_number("best", facts["best"], -np.inf)
-        best = Best(arrays["best.theta"], Normaliser.from_arrays(part("best.normaliser.")), value)
-        _require_shape("best.normaliser.mean", best.normaliser.mean, len(normaliser.mean))
+        best = Best(arrays["best.theta"], Normaliser.from_arrays(without_prefix("best.normaliser.", arrays)), value)
+        require_shape("best.normaliser.mean", best.normaliser.mean, len(normaliser.mean))
     start = facts["start"]
     require_type("start", start, Mapping, type(None))
     return Progress(search, normaliser, best, iteration, episodes, start)
 
 
-def _require_shape(name: str, array: np.ndarray, size: int) -> None:
+def with_prefix(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of a part, as they are named in a checkpoint."""
+    return {f"{prefix}{name}": x for name, x in arrays.items()}
+
+
+def without_prefix(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of a part of a checkpoint."""
+    return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+
+
+def require_shape(name: str, array: np.ndarray, size: int) -> None:
+    """Refuse an array that is not a finite vector of this size."""
     if array.shape != (size,):
         raise ValueError(f"{name} must be of shape ({size},) for its config, not {array.shape}")
     require_finite(name, array)

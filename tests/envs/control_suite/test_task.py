@@ -222,6 +222,7 @@ def test_a_closed_environment_can_be_closed_again_but_not_used():
         env.reset()
 
 
+@pytest.mark.slow
 def test_closing_frees_memory():
     done = run(
         "import psutil\n"

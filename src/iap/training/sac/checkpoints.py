@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 import iap
 from iap._validation import require_count, require_number
 from iap.policies import Normaliser, PolicyConfig, PolicyFile, count_params
+from iap.training.checkpoints import Best, require_shape, with_prefix, without_prefix
 from iap.training.run_directory import RunDirectory
 from iap.training.sac.config import SAC
 from iap.training.sac.learner import Learner, first_learner
@@ -19,15 +19,6 @@ from iap.training.sac.replay import Replay
 
 VERSION = 2  # 1 → 2: a checksum beside the facts
 LEARNER, REPLAY, NORMALISER, BEST = "learner.", "replay.", "normaliser.", "best."
-
-
-@dataclass(frozen=True)
-class Best:
-    """The actor with the best return on validation seeds so far."""
-
-    theta: Float[np.ndarray, " p"]
-    normaliser: Normaliser
-    held_out: float
 
 
 @dataclass(frozen=True)
@@ -72,9 +63,9 @@ def save(config: SAC, policy: PolicyConfig, run: RunDirectory, progress: Progres
         used = actor.normaliser if config.normalise else None
         run.save_policy(which, PolicyFile(policy, actor.theta, used, config.env.id, dict(config.env.kwargs), facts))
     arrays = {f"{LEARNER}{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(progress.learner))}
-    arrays |= {f"{REPLAY}{name}": array for name, array in progress.replay.to_arrays().items()}
-    arrays |= {f"{NORMALISER}{name}": array for name, array in progress.normaliser.to_arrays().items()}
-    arrays |= {f"{BEST}{name}": array for name, array in progress.best.normaliser.to_arrays().items()}
+    arrays |= with_prefix(REPLAY, progress.replay.to_arrays())
+    arrays |= with_prefix(NORMALISER, progress.normaliser.to_arrays())
+    arrays |= with_prefix(BEST, progress.best.normaliser.to_arrays())
     counts = {"version": VERSION, "iteration": progress.iteration, "episodes": progress.episodes}
     returns = {"best": _plain(progress.best.held_out), "held_out": _plain(progress.held_out)}
     run.save_checkpoint(arrays | {f"{BEST}theta": progress.best.theta}, counts | returns)
@@ -102,17 +93,16 @@ def _progress(
         if leaf.shape != np.shape(like):
             raise ValueError(f"{LEARNER}{i} must be of shape {np.shape(like)}, not {leaf.shape}")
     learner = jax.tree.unflatten(structure, found)
-    replay.restore(_part(arrays, REPLAY))
-    best = _part(arrays, BEST)
+    replay.restore(without_prefix(REPLAY, arrays))
+    best = without_prefix(BEST, arrays)
     theta, best_normaliser = best.pop("theta"), Normaliser.from_arrays(best)
-    normaliser = Normaliser.from_arrays(_part(arrays, NORMALISER))
+    normaliser = Normaliser.from_arrays(without_prefix(NORMALISER, arrays))
     for name, array, size in (
         ("best.theta", theta, count_params(policy)),
         ("best.mean", best_normaliser.mean, policy.sensors),
         ("normaliser.mean", normaliser.mean, policy.sensors),
     ):
-        if array.shape != (size,):
-            raise ValueError(f"{name} must be of shape ({size},) for its config, not {array.shape}")
+        require_shape(name, array, size)
     best_held_out, held_out = (
         math.nan if facts[name] is None else require_number(name, facts[name], -math.inf)
         for name in ("best", "held_out")
@@ -134,10 +124,6 @@ def upgrade(facts: dict[str, Any]) -> dict[str, Any]:
     if type(version) is not int or not 1 <= version <= VERSION:
         raise ValueError(f"its version must be a whole number from 1 to {VERSION}, not {version!r}")
     return facts | {"version": VERSION}
-
-
-def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _plain(x: float) -> float | None:

@@ -14,10 +14,11 @@ from iap.envs.core import action_map
 from iap.envs.protocols import LazyRendering, env_name, find_protocol
 from iap.policies import Normaliser, PolicyConfig
 from iap.rollouts import TRAINING_SEEDS, VALIDATION_SEEDS, InlinePool, draw_seeds
+from iap.training.checkpoints import Best
 from iap.training.loop import one_thread
 from iap.training.returns import finite, mean_return
 from iap.training.run_directory import Row, RunDirectory
-from iap.training.sac.checkpoints import Best, Progress, resume, save
+from iap.training.sac.checkpoints import Progress, resume, save
 from iap.training.sac.config import SAC, actor_config
 from iap.training.sac.learner import Batch, Learner, make_updates, rates_of
 from iap.training.sac.networks import actor_theta, gaussian
