@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 
-def write_glb(path: Path, meshes: list[dict], image: bytes | None = None, **changes) -> Path:
+def write_glb(path: Path, parts: list[dict], image: bytes | None = None, **changes) -> Path:
     """Write a .glb or .gltf file.
 
     Args:
         path: of the file; .gltf has its buffer as a data URI.
-        meshes: with name, positions (n, 3), indices, perhaps texcoords, and entries of the node ("translation", …).
-        image: content of a PNG file that is the texture of all meshes.
+        parts: with name, positions (n, 3), indices, perhaps texcoords, and entries of the node ("translation", …).
+        image: content of a PNG file that is the texture of all parts.
         changes: replaces entries of the JSON.
     """
     content, views, accessors, nodes, gltf_meshes = b"", [], [], [], []
@@ -30,7 +30,7 @@ def write_glb(path: Path, meshes: list[dict], image: bytes | None = None, **chan
         accessors.append(entry)
         return len(accessors) - 1
 
-    for number, mesh in enumerate(meshes):
+    for number, mesh in enumerate(parts):
         attributes = {"POSITION": accessor(np.asarray(mesh["positions"], "<f4"), 5126, "VEC3")}
         if "texcoords" in mesh:
             attributes["TEXCOORD_0"] = accessor(np.asarray(mesh["texcoords"], "<f4"), 5126, "VEC2")
@@ -64,10 +64,10 @@ def write_glb(path: Path, meshes: list[dict], image: bytes | None = None, **chan
     return path
 
 
-def box(name: str, low: tuple, high: tuple, **entries) -> dict:
-    """A box, y up, without its top."""
+def box(name: str, low: tuple, high: tuple, *, has_top: bool, **entries) -> dict:
+    """A box, y up."""
     corners = np.array([(x, y, z) for y in (low[1], high[1]) for z in (low[2], high[2]) for x in (low[0], high[0])])
-    quads = [(0, 1, 3, 2), (0, 1, 5, 4), (1, 3, 7, 5), (3, 2, 6, 7), (2, 0, 4, 6)]
+    quads = [(0, 1, 3, 2), (0, 1, 5, 4), (1, 3, 7, 5), (3, 2, 6, 7), (2, 0, 4, 6), *([(4, 5, 7, 6)] if has_top else [])]
     indices = [corner for a, b, c, d in quads for corner in (a, b, c, a, c, d)]
     return {"name": name, "positions": corners, "indices": indices} | entries
 

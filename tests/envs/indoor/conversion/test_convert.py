@@ -18,8 +18,8 @@ from iap.envs.indoor.scenes.errors import SceneError
 from iap.envs.indoor.scenes.folder import read_scene
 from iap.envs.indoor.scenes.obj import read_obj
 
-ROOM = box("Wall Face", (0, 0, 0), (4, 2.5, 3))
-CRATE = box("Table", (1, 0, 1), (1.5, 0.6, 2))
+ROOM = box("Wall Face", (0, 0, 0), (4, 2.5, 3), has_top=False)
+CRATE = box("Table", (1, 0, 1), (1.5, 0.6, 2), has_top=True)
 THIRD_PARTY = cache_folder("third-party")
 CAPTURES = sorted(THIRD_PARTY.glob("iwer-sem-*/*.json"))
 FURNITURE = sorted(THIRD_PARTY.glob("sweethome3d-furniture/**/*.obj"))
