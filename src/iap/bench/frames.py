@@ -66,7 +66,7 @@ def _measure_dm_control(task: str, size: Sequence[int]) -> list[Row]:
             env.step(action)
             env.physics.render(height=size[0], width=size[1], camera_id=CAMERA)
 
-        return [{"task": task, "size": _name(size), "frame_ms": _milliseconds(frame, actions)}]
+        return [{"task": task, "size": _name(size), "frame_ms": milliseconds(frame, actions)}]
 
 
 def _measure_iap(task: str, size: Sequence[int]) -> list[Row]:
@@ -78,10 +78,10 @@ def _measure_iap(task: str, size: Sequence[int]) -> list[Row]:
 
 def _times_ms(task: str, size: Sequence[int], options: dict[str, Any]) -> dict[str, float]:
     env = make_env(f"iap/{task}-v0", size=size, action_repeat=1, **options)
-    reset_ms = _milliseconds(lambda seed: env.reset(seed=int(seed)), range(RESETS))
+    reset_ms = milliseconds(lambda seed: env.reset(seed=int(seed)), range(RESETS))
     space: Any = env.action_space
     actions = np.random.default_rng(0).uniform(space.low, space.high, (FRAMES["iap"], *space.shape))
-    frame_ms = _milliseconds(env.step, actions.astype(np.float32))
+    frame_ms = milliseconds(env.step, actions.astype(np.float32))
     env.close()
     return {"reset_ms": reset_ms, "frame_ms": frame_ms}
 
@@ -94,13 +94,14 @@ def _name(size: Sequence[int]) -> str:
     return "×".join(map(str, size))
 
 
-def _milliseconds(call: Callable[[Any], object], arguments: Sequence[Any] | np.ndarray) -> float:
+def milliseconds(call: Callable[[Any], object], arguments: Sequence[Any] | np.ndarray, warm_up: int = WARM_UP) -> float:
+    """The median processor time of a call, without the first ones."""
     times = []
     for argument in arguments:
         start = process_time()
         call(argument)
         times.append(process_time() - start)
-    return 1000 * median(times[WARM_UP:])
+    return 1000 * median(times[warm_up:])
 
 
 def _best(rows: Sequence[Row]) -> Row:

@@ -59,6 +59,7 @@ class SceneSource:
         return generated_folder(scene_seed(self.split, int(rng.integers(self.scenes))))
 
 
-def generated_folder(seed: int) -> Path:
-    """The folder of a generated scene, in the cache."""
-    return cached_folder(GENERATED, f"v{VERSION}-{seed}", lambda out: generate_scene(seed, out))
+def generated_folder(seed: int, faces: int = 0) -> Path:
+    """The folder of a generated scene with at least so many triangles, in the cache."""
+    name = f"v{VERSION}-{seed}" + (f"-{faces}" if faces else "")
+    return cached_folder(GENERATED, name, lambda out: generate_scene(seed, out, faces))
