@@ -76,6 +76,7 @@ def bed(rng: np.random.Generator, palette: Palette) -> list[Part]:
     half, length = rng.choice([0.5, 0.7, 0.85]), 2.0
     parts = [
         box(-half, half, 0.02, 0.08, 0, rng.uniform(0.8, 1.1), "grain", palette.wood),
+        *_legs(half, length - 0.1, 0.1, 0.07, palette.dark_wood, 0.08),
         box(-half, half, 0.08, length, 0.1, 0.3, "grain", palette.wood),
         box(-half + 0.02, half - 0.02, 0.1, length - 0.02, 0.3, 0.5, "fabric", WHITE),
         box(-half + 0.01, half - 0.01, 0.75, length - 0.01, 0.42, 0.55, "fabric", palette.accent),
