@@ -9,12 +9,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from PIL import Image
-
 sys.path.insert(0, str(Path(__file__).parent))
 
-from pages import IMAGES, markdown, write_page
-from runs import EPISODES, Runs, ablations_table, video_frames
+from animation import write_animation
+from pages import markdown, write_page
+from runs import EPISODES, Runs, ablations_table
 from studies.distilled_terrain import ARMS, TERRAINS
 
 from iap.cli.tables import write_json
@@ -24,7 +23,7 @@ from iap.rollouts import LocalPool
 from iap.training.config import fit_to_env
 
 RUNS, ORACLE = Runs("distilled_terrain", (0, 1, 2)), Runs("terrain", ())
-VIDEO_SEED, VIDEO_EVERY = 3, 2
+VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STEP_MS = 3, 160, 2, 50
 
 
 def measure(arm: str) -> None:
@@ -37,12 +36,7 @@ def measure(arm: str) -> None:
 
 def animate(arm: str) -> None:
     """An episode of the best policy of an arm."""
-    frames = video_frames(RUNS.best_policy(arm), VIDEO_SEED, steps=160)
-    small = [
-        Image.fromarray(frame).resize((280, 228)).quantize(32, dither=Image.Dither.NONE)
-        for frame in frames[::VIDEO_EVERY]
-    ]
-    small[0].save(IMAGES / f"{arm}.gif", save_all=True, append_images=small[1:], duration=50 * VIDEO_EVERY, loop=0)
+    write_animation(RUNS.best_policy(arm), arm, VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STEP_MS)
 
 
 def arms() -> str:

@@ -15,9 +15,10 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from animation import filmed, write_animation
 from episode_profile import profile
 from pages import IMAGES, markdown, write_page
-from runs import EPISODES, SPREAD, Runs, ablations_table, attention_table, spread, video_frames
+from runs import EPISODES, SPREAD, Runs, ablations_table, attention_table, spread
 from studies.obstacle_course import ARMS, PAPER, PRESET_SEEDS, SEEDS, SIZES
 
 from iap.cli.tables import write_json
@@ -28,7 +29,7 @@ from iap.rollouts import LocalPool
 from iap.training.config import fit_to_env
 
 ATTENTION_EPISODES = 10
-VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STILL_STEP = 1, 240, 4, 150
+VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STILL_STEP, STEP_MS = 1, 240, 4, 150, 20
 PRESET, MAIN = "obstacle-course", "patch-1-1"  # with the preset's budget, and with that of the other arms
 RUNS = Runs("obstacle_course", SEEDS, {PRESET: PRESET_SEEDS})
 SIZE_HEADER = ("encoder parameters", "all parameters")
@@ -47,13 +48,11 @@ def measure() -> None:
 
 def animate() -> None:
     """An episode of the best policy, and one step of it beside a policy with patches of 16 × 16."""
-    frames = {arm: video_frames(RUNS.best_policy(arm), VIDEO_SEED, VIDEO_STEPS) for arm in (PRESET, "patch-16-16")}
-    Image.fromarray(frames[PRESET][STILL_STEP]).save(IMAGES / "obstacle-course.png", optimize=True)
-    pair = np.concatenate([shown[STILL_STEP] for shown in frames.values()], axis=1)
+    frames = write_animation(RUNS.best_policy(PRESET), PRESET, VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STEP_MS)
+    Image.fromarray(frames[STILL_STEP]).save(IMAGES / "obstacle-course.png", optimize=True)
+    other = filmed(RUNS.best_policy("patch-16-16"), VIDEO_SEED, STILL_STEP + 1)
+    pair = np.concatenate([frames[STILL_STEP], other[STILL_STEP]], axis=1)
     Image.fromarray(pair).save(IMAGES / "obstacle-course-patches.png", optimize=True)
-    small = [Image.fromarray(frame).resize((320, 260)).quantize(64) for frame in frames[PRESET][::VIDEO_EVERY]]
-    frame_ms = 20 * VIDEO_EVERY
-    small[0].save(IMAGES / "obstacle-course.gif", save_all=True, append_images=small[1:], duration=frame_ms, loop=0)
 
 
 def parameters(arm: str) -> list[int]:

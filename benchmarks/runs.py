@@ -1,19 +1,16 @@
 """The finished runs of a study, and the tables that several pages share."""
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import imageio_ffmpeg
 import numpy as np
 from pages import RESULTS, markdown
 
 from iap.cli.tables import write_json
 from iap.evaluation.evaluate import evaluate, policy_job
-from iap.evaluation.video import film
 from iap.policies import PolicyFile
 from iap.rollouts import LocalPool
 from iap.training.run_directory import RunDirectory
@@ -100,13 +97,3 @@ def attention_table(rows: Sequence[dict]) -> str:
     shown = [row for row in rows if row["attention"] >= 0.01 or row["area"] >= 0.01]
     lines = [[row["class"], f"{row['attention']:.1%}", f"{row['area']:.1%}", row["times_chance"]] for row in shown]
     return markdown(["class", "share of attention", "share of image", "times chance"], lines)
-
-
-def video_frames(policy: PolicyFile, seed: int, steps: int) -> list[np.ndarray]:
-    """The frames of `iap watch` for the first steps of an episode."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "episode.mp4"
-        film(policy, out, seed=seed, max_steps=steps)
-        reader = imageio_ffmpeg.read_frames(str(out))
-        width, height = next(reader)["size"]
-        return [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]

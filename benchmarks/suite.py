@@ -12,14 +12,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from PIL import Image
-
 sys.path.insert(0, str(Path(__file__).parent))
 
 import intro
 import sweep
+from animation import write_animation
 from pages import IMAGES, RESULTS, markdown, write_page
-from runs import EPISODES, Runs, ablations_table, attention_table, video_frames
+from runs import EPISODES, Runs, ablations_table, attention_table
 from studies.suite import ARMS, EARLIER_RUN, EVALUATE_WITH, SEEDS, TASKS
 
 from iap.cli.tables import write_json
@@ -32,7 +31,7 @@ from iap.training.config import fit_to_env
 
 RUNS = Runs("suite", SEEDS)
 ATTENTION_EPISODES = 10
-VIDEO_STEPS, VIDEO_EVERY = 120, 3
+VIDEO_STEPS, VIDEO_EVERY, STEP_MS = 120, 3, 40
 # Episodes in which the insets of the video do not cover the robot.
 VIDEO_SEEDS = {
     "ball_in_cup-catch": 1,
@@ -83,9 +82,8 @@ def measure(task: str) -> None:
 
 def animate(task: str) -> None:
     """The first steps of an episode of a task's best policy."""
-    frames = video_frames(RUNS.best_policy(task, EVALUATE_WITH), VIDEO_SEEDS[task], VIDEO_STEPS)[::VIDEO_EVERY]
-    small = [Image.fromarray(frame).resize((256, 208)).quantize(64) for frame in frames]
-    small[0].save(IMAGES / f"{task}.gif", save_all=True, append_images=small[1:], duration=120, loop=0)
+    policy = RUNS.best_policy(task, EVALUATE_WITH)
+    write_animation(policy, task, VIDEO_SEEDS[task], VIDEO_STEPS, VIDEO_EVERY, STEP_MS)
 
 
 def arms() -> str:

@@ -11,12 +11,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from PIL import Image
-
 sys.path.insert(0, str(Path(__file__).parent))
 
+from animation import write_animation
 from pages import IMAGES, markdown, write_page
-from runs import EPISODES, SPREAD, Runs, ablations_table, attention_table, spread, video_frames
+from runs import EPISODES, SPREAD, Runs, ablations_table, attention_table, spread
 from studies.terrain import ARMS, EVALUATE_FROM, STEP_STONES, TERRAINS
 
 import iap
@@ -32,7 +31,7 @@ from iap.training.config import fit_to_env
 
 RUNS = Runs("terrain", (0, 1, 2))
 BASELINE_EPISODES, ATTENTION_EPISODES = 10, 10
-VIDEO_SEED, VIDEO_EVERY = EVALUATE_FROM + 3, 2
+VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STEP_MS = EVALUATE_FROM + 3, 160, 2, 50
 ENVS = {"step-stones": "iap/StepStones-v0", "stone-grid": "iap/StoneGrid-v0", "stairs": "iap/Stairs-v0"}
 
 
@@ -81,12 +80,7 @@ def baseline_returns(config: EnvConfig, choose: Callable) -> dict:
 
 def animate(name: str) -> None:
     """An episode of a terrain's best policy."""
-    frames = video_frames(RUNS.best_policy(name), VIDEO_SEED, steps=160)
-    small = [
-        Image.fromarray(frame).resize((280, 228)).quantize(32, dither=Image.Dither.NONE)
-        for frame in frames[::VIDEO_EVERY]
-    ]
-    small[0].save(IMAGES / f"{name}.gif", save_all=True, append_images=small[1:], duration=50 * VIDEO_EVERY, loop=0)
+    write_animation(RUNS.best_policy(name), name, VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STEP_MS)
 
 
 def arms() -> str:

@@ -70,3 +70,9 @@ def test_the_deployment_example_acts_through_c_as_in_python(tmp_path):
     python, native = (line.split(",")[0].split()[-1] for line in done.stdout.splitlines()[-2:])
     assert abs(float(python) - float(native)) < 0.01
     assert (tmp_path / "seek" / "seek.c").exists()
+
+
+def test_the_return_of_one_episode_has_no_interval():
+    shown = iap_here("eval", "zoo:seek", "--episodes", 1, "--pool", "inline").stdout
+    assert "1 episode, seed 0" in shown
+    assert "±" not in shown

@@ -67,7 +67,8 @@ def plain_table(rows: Sequence[Row], title: str) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     for name in names:
         justify = "left" if isinstance(rows[0][name], str) else "right"
-        table.add_column(name.replace("_", " "), overflow="fold", justify=justify)
+        is_name = name == names[0]  # stays whole, since it is what people copy
+        table.add_column(name.replace("_", " "), overflow="fold", justify=justify, no_wrap=is_name)
     for row in rows:
         table.add_row(*(number(row[name]) for name in names))
     return table
