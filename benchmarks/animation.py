@@ -1,4 +1,7 @@
-"""The films of the documentation: a video of an episode, and a small GIF of some of its frames."""
+"""The films of the documentation: a video of an episode, and a small GIF of some of its frames.
+
+Run it: python benchmarks/animation.py draws docs/images/seek.png; the scripts of the other pages draw their own.
+"""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +13,9 @@ from PIL import Image
 
 from iap.evaluation.video import film
 from iap.policies import PolicyFile
+from iap.zoo.locate import locate_policy
 
+SEEK_STEP = 30
 GIF_WIDTH, COLOURS = 360, 48
 
 
@@ -36,3 +41,13 @@ def write_animation(policy: PolicyFile, name: str, seed: int, steps: int, every:
     gif = IMAGES / f"{name}.gif"
     small[0].save(gif, save_all=True, append_images=small[1:], duration=step_ms * every, loop=0, optimize=True)
     return frames
+
+
+def main() -> None:
+    """One step of `zoo:seek`."""
+    policy, _ = locate_policy("zoo:seek")
+    Image.fromarray(filmed(policy, seed=0, steps=SEEK_STEP + 1)[SEEK_STEP]).save(IMAGES / "seek.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()

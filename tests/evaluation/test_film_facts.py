@@ -50,9 +50,12 @@ def test_a_policy_without_a_measured_return_is_compared_with_the_best_of_the_zoo
     assert dict(references(unmeasured, EnvConfig.of("iap/Seek-v0")))["best known"] == SEEK.facts["measured"]["mean"]
 
 
-def test_an_episode_that_is_cut_is_compared_with_random_actions_of_its_length():
+def test_an_episode_that_is_cut_is_compared_with_random_actions_of_its_length_and_with_whole_episodes():
     config = EnvConfig.of("iap/Seek-v0")
-    assert [reference.name for reference in references(SEEK, config, 5)] == ["random"]
+    random, mean = random_return(config, 5), SEEK.facts["measured"]["mean"]
+    assert dict(references(SEEK, config, 5)) == {"random": random, "mean of this policy, whole episodes": mean}
+    unmeasured = replace(SEEK, facts={})
+    assert dict(references(unmeasured, config, 5)) == {"random": random, "best known, whole episodes": mean}
     assert random_return(config, 5) != random_return(config)
 
 

@@ -57,19 +57,21 @@ def goal_of(env: gymnasium.Env) -> str:
 
 
 def references(policy: PolicyFile, config: EnvConfig, max_steps: int | None = None) -> tuple[Reference, ...]:
-    """The mean return of random actions, that of the policy if it was measured, and the best one in the zoo."""
+    """The mean return of random actions, that of the policy if it was measured, and the best one in the zoo.
+
+    If the episode is cut, random actions have as many steps; the others are returns of whole episodes.
+    """
     found = []
     random = random_return(config, max_steps)
     if random is not None:
         found.append(Reference("random", random))
-    if max_steps is not None:
-        return tuple(found)
     own = policy.facts.get("measured", {}).get("mean")
+    whole = "" if max_steps is None else ", whole episodes"
     if own is not None:
-        found.append(Reference("mean of this policy", own))
+        found.append(Reference(f"mean of this policy{whole}", own))
     best = max(_measured_in(config.id), default=None)
     if best is not None and (own is None or best > own + ALIKE * abs(own)):
-        found.append(Reference("best known", best))
+        found.append(Reference(f"best known{whole}", best))
     return tuple(found)
 
 
