@@ -35,8 +35,9 @@ def fetch_rooms() -> Path:
             [archive] = Path(temporary).glob("*.tgz")
             with tarfile.open(archive) as content:
                 for member in content.getmembers():
-                    if member.name.startswith("package/captures/") and member.isfile():
-                        (folder / Path(member.name).name).write_bytes(content.extractfile(member).read())
+                    file = content.extractfile(member)
+                    if member.name.startswith("package/captures/") and file is not None:
+                        (folder / Path(member.name).name).write_bytes(file.read())
 
     return cached_folder(THIRD_PARTY, ROOMS, fill)
 
