@@ -137,3 +137,9 @@ def library_and_kernel(request, open_library) -> tuple[Library, Kernel]:
     """
     name, kernel = request.param
     return open_library(name), kernel
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many random cases the tests of hostile input and of kills try."""
+    parser.addoption("--fuzz", type=float, default=1.0, help="times as many cases of hostile input")
+    parser.addoption("--chaos", type=int, default=0, help="number of runs that are killed again and again")

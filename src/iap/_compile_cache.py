@@ -75,7 +75,7 @@ def user_cache() -> Path:
 def _key() -> str:
     """What the machine code depends on, as a short hash."""
     digest = hashlib.sha256()
-    for fact in (numba.__version__, llvmlite.__version__, *_processor()):
+    for fact in (numba.__version__, llvmlite.__version__, processor_name(), _processor_features()):
         digest.update(fact.encode() + b"\0")
     for package in COMPILED_PACKAGES:
         for path in sorted((PACKAGE / package).rglob("*.py")):
@@ -85,9 +85,15 @@ def _key() -> str:
     return digest.hexdigest()[:20]
 
 
-def _processor() -> tuple[str, str]:
+def processor_name() -> str:
+    """The kind of processor that functions are compiled for, such as "skylake-avx512"."""
     binding: Any = llvmlite.binding
-    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    return binding.get_host_cpu_name()
+
+
+def _processor_features() -> str:
+    binding: Any = llvmlite.binding
+    return binding.get_host_cpu_features().flatten()
 
 
 def _delete_unused(folder: Path) -> None:

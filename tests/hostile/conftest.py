@@ -10,6 +10,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+import mutations
+
+
+@pytest.fixture(autouse=True)
+def _number_of_cases(request) -> None:
+    """The option --fuzz."""
+    mutations.factor = request.config.getoption("--fuzz")
+
+
 @pytest.fixture
 def tmp_path(tmp_path) -> Iterator[Path]:
     """A folder in memory, where the system has such: thousands of files are written."""

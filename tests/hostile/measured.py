@@ -11,6 +11,13 @@ from typing import Any
 REPORT = os.environ.get("IAP_FUZZ_REPORT")  # a file that gets one line of JSON a test: cases, slowest, memory
 
 
+def report(row: dict[str, Any]) -> None:
+    """Add a line to the file for measurements, if there is one."""
+    if REPORT:
+        with Path(REPORT).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
 class Measured:
     """Runs cases and keeps what they took."""
 
@@ -39,9 +46,6 @@ class Measured:
     def finish(self) -> None:
         """Check the memory of all cases together, and report."""
         grown_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - self._before_kb) / 1024
-        if REPORT:
-            row = {"what": self._what, "cases": self._cases, "accepted": self.accepted, "reasons": len(self.reasons)}
-            row |= {"slowest_s": round(self._slowest_s, 3), "memory_mb": round(grown_mb, 1)}
-            with Path(REPORT).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+        row = {"what": self._what, "cases": self._cases, "accepted": self.accepted, "reasons": len(self.reasons)}
+        report(row | {"slowest_s": round(self._slowest_s, 3), "memory_mb": round(grown_mb, 1)})
         assert grown_mb < 200

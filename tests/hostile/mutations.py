@@ -2,14 +2,13 @@
 
 import copy
 import json
-import os
 import random
 import struct
 from typing import Any
 
 from iap._tensor_files import CHECKSUM, checksum_of
 
-FACTOR = float(os.environ.get("IAP_FUZZ", "1"))  # times as many cases as in the normal tests
+factor = 1.0  # times as many cases as in the normal tests; the option --fuzz
 
 VALUES: list[Any] = [None, True, -1, 0, 1, 3, 10**5, 2**31, 2**63, 10**12, 10**400, 1e308, 0.5, -0.0, "", "rank", "F64"]
 VALUES += [float("nan"), float("inf"), "\ud800", "\x1b[2J\x07", "x" * 100_000, [], [[]], [0, 2**64], [-1], {}]
@@ -26,7 +25,7 @@ VALUES += [
 
 def cases(count: int) -> range:
     """The seeds of the cases of a test."""
-    return range(max(1, round(FACTOR * count)))
+    return range(max(1, round(factor * count)))
 
 
 def edited_bytes(rng: random.Random, content: bytes) -> bytes:

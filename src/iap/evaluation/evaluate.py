@@ -1,11 +1,12 @@
 """Returns of a trained policy on seeds that training never used."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from iap._compile_cache import processor_name
 from iap._validation import require_count
 from iap.envs.core import EnvConfig
 from iap.envs.registration import require_bounded_options, require_harmless
@@ -26,6 +27,7 @@ class Evaluation:
         failed: number of failed episodes.
         errors: their different reasons.
         seed: of the first episode.
+        processor: the kind of processor, in LLVM's words: other kinds round differently, so returns may differ.
     """
 
     mean: float | None
@@ -36,6 +38,7 @@ class Evaluation:
     failed: int
     errors: list[str]
     seed: int | None = None
+    processor: str = field(default_factory=processor_name)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON."""

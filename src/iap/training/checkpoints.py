@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 import iap
+from iap._compile_cache import processor_name
 from iap._validation import require_count, require_number, require_type
 from iap.attention.arrays import require_finite
 from iap.evolution import STRATEGIES, Search, from_arrays, mean, to_arrays
@@ -136,6 +137,7 @@ def policy_file(
         "iterations": progress.iteration,
         "episodes": progress.episodes,
         "strategy": STRATEGIES.name_of(type(config.strategy)),
+        "processor": processor_name(),
     }
     if command is not None:
         facts["command"] = command
