@@ -13,7 +13,7 @@ from numba.core import types
 from numba.core.registry import CPUDispatcher
 from numba.core.typing.templates import AbstractTemplate, infer_global
 
-from iap._compile_cache import InnerCache, LoadedCache
+from iap._compile_cache import PORTABLE, InnerCache, LoadedCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,6 +51,8 @@ def _dispatcher_of(function: Callable[..., Any], fastmath: bool | set[str], inne
 
 
 def _numba_dispatcher(function: Callable[..., Any], fastmath: bool | set[str], *, inner: bool) -> Any:
+    if PORTABLE and isinstance(fastmath, set):
+        fastmath = fastmath - {"contract"}
     options: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
     return numba.njit(fastmath=fastmath, error_model="numpy", **options)(function)
 

@@ -30,6 +30,7 @@ from numba.core.codegen import JITCodeLibrary
 from iap._compile_library import InnerLibrary, IsolatedLibrary, libraries_of
 
 CACHE_VARIABLE = "IAP_CACHE_DIR"
+PORTABLE = os.environ.get("IAP_PORTABLE") == "1"  # multiplications and additions are not contracted
 PACKAGE = Path(__file__).parent
 COMPILED_PACKAGES = ("attention", "policies", "locomotion", "envs")
 UNUSED_DAYS = 30  # after which the folder of another key is deleted
@@ -75,7 +76,7 @@ def user_cache() -> Path:
 def _key() -> str:
     """What the machine code depends on, as a short hash."""
     digest = hashlib.sha256()
-    for fact in (numba.__version__, llvmlite.__version__, processor_name(), _processor_features()):
+    for fact in (numba.__version__, llvmlite.__version__, processor_name(), _processor_features(), str(PORTABLE)):
         digest.update(fact.encode() + b"\0")
     for package in COMPILED_PACKAGES:
         for path in sorted((PACKAGE / package).rglob("*.py")):

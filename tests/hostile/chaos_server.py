@@ -104,7 +104,7 @@ def serve(request: dict[str, Any]) -> dict[str, Any]:
         if ended:
             break
         passed_s = time.monotonic() - started
-        workers = [child.pid for child in psutil.Process(pid).children(recursive=True)]
+        workers = [child.pid for child in psutil.Process(pid).children(recursive=True)] if request["workers"] else []
         family |= {*workers}
         if passed_s > request.get("after_s", float("inf")):
             os.kill(pid, signal.SIGKILL)
@@ -112,7 +112,7 @@ def serve(request: dict[str, Any]) -> dict[str, Any]:
             os.kill(rng.choice(workers), signal.SIGKILL)
             killed_workers += 1
             next_kill_s = passed_s + rng.expovariate(1 / request["kill_workers_s"])
-        time.sleep(0.005)
+        time.sleep(0.1 if workers else 0.02)
     deadline = time.monotonic() + 20
     while (orphans := [one for one in family if psutil.pid_exists(one)]) and time.monotonic() < deadline:
         time.sleep(0.02)

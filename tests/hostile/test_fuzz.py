@@ -21,6 +21,7 @@ from iap.cli import COMMANDS, parse
 from iap.cli.errors import EXPECTED
 from iap.envs.indoor.scenes.errors import SceneError
 from iap.envs.indoor.scenes.folder import read_scene
+from iap.evaluation.evaluate import policy_job
 from iap.policies import Policy
 from iap.policies.serialization import PolicyFileError, load
 from iap.viz.frames import frames_of
@@ -41,7 +42,7 @@ def read_images(path: Path) -> None:
 
 
 READERS: dict[str, tuple[Callable[[Path], Any], tuple[type[Exception], ...]]] = {
-    ".policy": (load, (PolicyFileError,)),
+    ".policy": (lambda path: policy_job(load(path)), (PolicyFileError, ValueError)),
     ".png": (read_images, (ValueError,)),
     ".jpg": (read_images, (ValueError,)),
     ".gif": (read_images, (ValueError,)),
@@ -107,7 +108,7 @@ def observation(rng: random.Random, shape: tuple[int, ...]) -> dict[str, Any]:
     types = ["uint8", "uint8", "float32", "float64", "int64", "bool", "complex64", "object", "U3"]
     image: Any = np.full(rng.choice(shapes), rng.choice([0, 1, 255]), "uint8").astype(rng.choice(types))
     if image.dtype.kind == "f" and image.size and rng.random() < 0.7:
-        image.flat[0] = rng.choice([float("nan"), float("inf"), -1e38, 1e308])
+        image.flat[0] = rng.choice([float("nan"), float("inf"), -1e38, 1e38])
     if rng.random() < 0.1:
         image = rng.choice(VALUES)
     found: dict[str, Any] = {"image": image}

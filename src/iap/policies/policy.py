@@ -260,7 +260,8 @@ class Policy:
         if image.dtype != np.uint8:
             if image.dtype not in (np.float32, np.float64):
                 raise TypeError(f"image must be uint8, float32 or float64, not {image.dtype}")
-            image = np.ascontiguousarray(image, np.float32)
+            with np.errstate(over="ignore"):  # to infinity, which is refused
+                image = np.ascontiguousarray(image, np.float32)
             if not math.isfinite(np.vdot(image, image)):  # which may be no more than an overflow
                 require_finite("image", image)
         flags = image.flags

@@ -10,10 +10,13 @@ from typing import NamedTuple
 import imageio_ffmpeg
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
+
+from iap._validation import printable
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm")
 VIDEOS = (".mp4", ".webm", ".mkv", ".mov", ".avi", ".m4v")
+LARGEST_PIXELS = 50_000_000
 DEFAULT_FPS = 25.0
 
 
@@ -62,9 +65,12 @@ def frame_rate(path: Path) -> float:
 def _read(path: Path) -> Frame:
     try:
         with Image.open(path) as opened:
+            width, height = opened.size
+            if width * height > LARGEST_PIXELS:
+                raise ValueError(f"it has {width}×{height} pixels, more than the {LARGEST_PIXELS:,} that are read")
             return Frame(path.stem, np.asarray(opened.convert("RGB")))
-    except (UnidentifiedImageError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as an image: {error}") from error
+    except Exception as error:  # Pillow raises many kinds of errors for damaged files
+        raise ValueError(printable(f"{path} cannot be read as an image: {error}")) from error
 
 
 def _read_video(path: Path, most: int | None) -> Iterator[Frame]:
