@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import llvmlite.binding
 import numba
 import numpy as np
 import pytest
@@ -252,3 +253,26 @@ def test_algebraic_transformations_are_off_unless_asked_for():
         return (x[0] + x[1]) - x[1]
 
     assert difference(np.array([1.0, 1e20])) == 0
+
+
+HAS_FMA = llvmlite.binding.get_host_cpu_features().get("fma", False)  # pyright: ignore[reportAttributeAccessIssue]
+CONTRACTED = """
+from iap._compile import _numba_dispatcher
+
+def multiply_and_add(x):
+    total = 0.0
+    for i in range(x.size):
+        total = total * x[i] + x[0]
+    return total
+
+from numba.core.types import float64
+function = _numba_dispatcher(multiply_and_add, {"contract"}, inner=False)
+function.compile((float64[::1],))
+print("fma" in "".join(function.inspect_asm().values()))
+"""
+
+
+@pytest.mark.skipif(not HAS_FMA, reason="the processor has no such instruction")
+def test_the_portable_mode_does_not_contract_multiplications_and_additions(tmp_path):
+    assert run(CONTRACTED, tmp_path) == "True\n"
+    assert run(CONTRACTED, tmp_path, IAP_PORTABLE="1") == "False\n"

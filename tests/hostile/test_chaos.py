@@ -89,6 +89,7 @@ def chaos(server: Server, path: Path, kind: str, whole: tuple[dict, dict], seed:
     assert server.train(path, kind)["status"] == 0, seed
     assert result(path) == files, f"repeat with seed {seed}"
     assert not [file for file in path.rglob("*") if LEFTOVER.fullmatch(file.name)], seed
+    report({"what": f"run with kills of the main process, {kind}", "seed": seed, "kills": kills})
     return kills
 
 
@@ -96,7 +97,6 @@ def chaos(server: Server, path: Path, kind: str, whole: tuple[dict, dict], seed:
 def test_runs_whose_process_is_killed_again_and_again_end_as_if_it_had_not_been(kind, server, whole, tmp_path, request):
     runs = request.config.getoption("--chaos") or 1
     kills = [chaos(server, tmp_path / str(seed), kind, whole[kind], seed) for seed in range(runs)]
-    report({"what": f"kills of the main process, {kind}", "runs": runs, "kills": sum(kills)})
     assert sum(kills) > 0
 
 
@@ -110,5 +110,5 @@ def test_runs_whose_workers_are_killed_at_random_end_as_if_they_had_not_been(ser
         killed += died["killed_workers"]
         assert (died["status"], died["orphans"]) == (0, 0), seed
         assert result(path) == ended[1], f"repeat with seed {seed}"
-    report({"what": "kills of workers", "runs": runs, "kills": killed})
+        report({"what": "run with kills of workers", "seed": seed, "kills": died["killed_workers"]})
     assert killed > 0
