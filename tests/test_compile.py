@@ -255,7 +255,7 @@ def test_algebraic_transformations_are_off_unless_asked_for():
     assert difference(np.array([1.0, 1e20])) == 0
 
 
-HAS_FMA = llvmlite.binding.get_host_cpu_features().get("fma", False)  # pyright: ignore[reportAttributeAccessIssue]
+HAS_FMA = llvmlite.binding.get_host_cpu_features().get("fma", False)
 CONTRACTED = """
 from iap._compile import _numba_dispatcher
 

@@ -52,7 +52,7 @@ def _dispatcher_of(function: Callable[..., Any], fastmath: bool | set[str], inne
 
 def _numba_dispatcher(function: Callable[..., Any], fastmath: bool | set[str], *, inner: bool) -> Any:
     if PORTABLE and isinstance(fastmath, set):
-        fastmath = fastmath - {"contract"}
+        fastmath = fastmath - {"contract", "reassoc"}
     options: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
     return numba.njit(fastmath=fastmath, error_model="numpy", **options)(function)
 

@@ -30,7 +30,7 @@ from numba.core.codegen import JITCodeLibrary
 from iap._compile_library import InnerLibrary, IsolatedLibrary, libraries_of
 
 CACHE_VARIABLE = "IAP_CACHE_DIR"
-PORTABLE = os.environ.get("IAP_PORTABLE") == "1"  # multiplications and additions are not contracted
+PORTABLE = os.environ.get("IAP_PORTABLE") == "1"  # sums are neither contracted nor reordered
 PACKAGE = Path(__file__).parent
 COMPILED_PACKAGES = ("attention", "policies", "locomotion", "envs")
 UNUSED_DAYS = 30  # after which the folder of another key is deleted

@@ -5,6 +5,7 @@ at call number `count` of a function of `os`, or `after_s` seconds after its sta
 `kill_workers_s` seconds on average. The answer is the exit status, the number of calls, and what was left.
 """
 
+import importlib
 import json
 import os
 import random
@@ -31,7 +32,7 @@ def config_of(kind: str) -> Any:
     from iap.training.presets import preset
 
     if kind == "dagger":
-        from dot import dot_config
+        from dot import dot_config  # pyright: ignore[reportMissingImports] # of the tests of distillation
 
         from iap.distillation import DAgger
 
@@ -63,7 +64,7 @@ def train_once(request: dict[str, Any]) -> None:
 
 def count_calls(request: dict[str, Any], report: int) -> Callable[[], None]:
     """Count the calls of the functions of `os` that write, and die at the one that the request names."""
-    calls = dict.fromkeys(COUNTED, 0)
+    calls: dict[str, int] = dict.fromkeys(COUNTED, 0)
 
     def counted(name: str, function: Any) -> Any:
         def call(*arguments: Any, **options: Any) -> Any:
@@ -76,7 +77,11 @@ def count_calls(request: dict[str, Any], report: int) -> Callable[[], None]:
 
     for name in COUNTED:
         setattr(os, name, counted(name, getattr(os, name)))
-    return lambda: os.write(report, json.dumps(calls).encode()) and None
+
+    def finish() -> None:
+        os.write(report, json.dumps(calls).encode())
+
+    return finish
 
 
 def serve(request: dict[str, Any]) -> dict[str, Any]:
@@ -130,10 +135,8 @@ def serve(request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer requests until the input ends."""
-    import iap.policies.policy
-    import iap.rollouts.local_pool
-    import iap.training.loop  # noqa: F401 - imported before the forks
-
+    for module in ("iap.policies.policy", "iap.rollouts.local_pool", "iap.training.loop"):
+        importlib.import_module(module)  # before the forks
     for line in sys.stdin:
         answer = serve(json.loads(line))
         sys.stdout.write(json.dumps(answer) + "\n")

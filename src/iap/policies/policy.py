@@ -264,8 +264,7 @@ class Policy:
                 image = np.ascontiguousarray(image, np.float32)
             if not math.isfinite(np.vdot(image, image)):  # which may be no more than an overflow
                 require_finite("image", image)
-        flags = image.flags
-        return image if flags.c_contiguous and flags.writeable else image.copy()
+        return image if image.flags.c_contiguous and image.flags.writeable else image.copy()
 
     def _sensors(self, observation: Mapping[str, Any]) -> np.ndarray:
         """The sensors of an observation, if they are as many as in the config."""

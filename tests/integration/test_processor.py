@@ -1,4 +1,4 @@
-"""What the result of an evaluation says besides the returns."""
+"""Results say on which kind of processor they were made."""
 
 import llvmlite.binding
 from training_cases import run_here, tiny
@@ -10,7 +10,7 @@ from iap.training.config import TrainConfig
 
 
 def test_results_and_policy_files_name_the_processor_that_made_them(tmp_path):
-    name = llvmlite.binding.get_host_cpu_name()  # pyright: ignore[reportAttributeAccessIssue]
+    name = llvmlite.binding.get_host_cpu_name()
     config: TrainConfig = tiny(iterations=1)
     run = run_here(config, tmp_path / "run")
     assert load(run.policy_file("last")).facts["processor"] == name
