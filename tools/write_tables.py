@@ -87,7 +87,7 @@ def how_trained(facts: Mapping[str, Any]) -> tuple[str, str]:
     pretrained = facts.get("pretrained", {})
     rounds = pretrained.get("rounds", pretrained.get("distillation"))
     if rounds:
-        before += f", {sum(row['steps'] for row in rounds):,} steps"
+        before += f", {sum(row.get('steps', 0) for row in rounds):,} steps"
     if not evolved:
         return f"{before}; no evolution", ""
     start = next((facts[kind]["held_out"] for kind in STARTS if kind in facts), None)
