@@ -37,8 +37,8 @@ def write_small_scene(folder: Path, mirrored: bool = False) -> SmallScene:
     folder.mkdir(parents=True, exist_ok=True)
     sign = -1 if mirrored else 1
     lines = ["mtllib mesh_z_up.mtl"]
-    lines += _box(*ROOM, "wall", 1, inside=True, sign=sign)
-    lines += _box(*_shifted(CRATE, 0.3), "furniture", 9, inside=False, sign=sign)
+    lines += _box(ROOM, "wall", 1, inside=True, sign=sign)
+    lines += _box(_shifted(CRATE, 0.3), "furniture", 9, inside=False, sign=sign)
     (folder / "mesh_z_up.obj").write_text("\n".join([*lines, ""]))
     (folder / "mesh_z_up.mtl").write_text("newmtl wall\nKd 1 1 1\nmap_Kd wall.png\nnewmtl furniture\nKd 0.8 0.2 0.1\n")
     shades = np.repeat(np.linspace(90, 230, 64).astype(np.uint8)[:, None], 64, axis=1)
@@ -62,8 +62,9 @@ def _inside(box: tuple, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (x > x0) & (x < x1) & (y > y0) & (y < y1)
 
 
-def _box(low: tuple, high: tuple, material: str, first: int, inside: bool, sign: int) -> list[str]:
+def _box(box: tuple, material: str, first: int, inside: bool, sign: int) -> list[str]:
     """The lines of a box whose faces can be seen from inside or outside."""
+    low, high = box
     corners = [(x, sign * y, z) for z in (low[2], high[2]) for y in (low[1], high[1]) for x in (low[0], high[0])]
     faces = [(0, 1, 5, 4), (1, 3, 7, 5), (3, 2, 6, 7), (2, 0, 4, 6), (2, 3, 1, 0), (4, 5, 7, 6)]
     lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"vt {s} {t}" for s, t in 2 * [(0, 0), (1, 0), (0, 1), (1, 1)]]

@@ -27,12 +27,12 @@ SIZE = (16, 24)
 each_env = pytest.mark.parametrize("id", IDS)
 
 
-def make(id: str, scene, **options: Any) -> gymnasium.Env:
+def make(id: str, scene, **options: Any) -> Any:
     distance = {"distance_m": (1.0, 3.0)} if id == IDS[0] else {"distance_m": (1.5, 4.0)}
     return iap.make_env(id, **({"size": SIZE} | distance | scene.options | options))
 
 
-def task_of(env: gymnasium.Env) -> IndoorTask:
+def task_of(env: Any) -> IndoorTask:
     assert isinstance(env.unwrapped, IndoorTask)
     return env.unwrapped
 
@@ -103,9 +103,8 @@ def test_without_rendering_the_last_image_is_returned(small_scene, id):
     first = env.reset(seed=0)[0]["image"].copy()
     task_of(env).set_rendering(False)
     ahead = np.ones(env.action_space.shape, np.float32)
-    for _ in range(10):
-        image = env.step(ahead)[0]["image"]
-    assert np.array_equal(image, first)
+    images = [env.step(ahead)[0]["image"] for _ in range(10)]
+    assert all(np.array_equal(image, first) for image in images)
     task_of(env).set_rendering(True)
     assert not np.array_equal(env.step(ahead)[0]["image"], first)
     env.close()
@@ -139,7 +138,7 @@ def test_the_mirror_image_of_a_scene_gives_mirrored_observations_and_labels(smal
     signed = np.array(task.symmetry["actions"])
     places, signs = np.abs(signed) - 1, np.sign(signed)
     np.testing.assert_allclose(other.label().action, task.label().action[places] * signs, atol=0.1)
-    state, other_state = task.label().state, other.label().state
+    state, other_state = (np.array(each.label().state) for each in (task, other))
     np.testing.assert_allclose(other_state, np.concatenate([[state[0], -state[1]], state[:1:-1]]), atol=0.06)
     sensors = np.abs(np.array(task.symmetry["sensors"])) - 1
     assert sorted(sensors) == list(range(env.observation_space["sensors"].shape[0]))
@@ -173,7 +172,7 @@ def test_other_rewards_come_with_the_success_only(small_scene, reward):
     env = make(IDS[0], small_scene, reward=reward)
     task = task_of(env)
     env.reset(seed=1)
-    rewards, ended = [], False
+    rewards, ended, info = [], False, {}
     while not ended:
         _, value, ended, _, info = env.step(task.label().action)
         rewards.append(value)
@@ -184,7 +183,7 @@ def test_other_rewards_come_with_the_success_only(small_scene, reward):
 
 def test_the_rolling_base_stops_at_a_wall_and_reports_collisions(small_scene):
     env = make(IDS[0], small_scene, max_episode_steps=200)
-    env.reset(seed=0)
+    observation, info = env.reset(seed=0)
     for _ in range(60):
         observation, _, terminated, _, info = env.step(np.array([1.0, 0.0], np.float32))
         if terminated:
@@ -200,7 +199,7 @@ def test_the_rolling_base_stops_at_a_wall_and_reports_collisions(small_scene):
 def test_the_a1_walks_to_its_goal_behind_its_teacher_and_is_stopped_by_the_crate(small_scene):
     env = make(IDS[1], small_scene)
     task = task_of(env)
-    env.reset(seed=1)
+    _, info = env.reset(seed=1)
     task.set_rendering(False)
     for _ in range(400):
         _, _, terminated, _, info = env.step(task.label().action)
@@ -223,7 +222,7 @@ def test_the_course_ends_when_the_robot_stalls(small_scene):
     env.reset(seed=0)
     task_of(env).set_rendering(False)
     on_the_spot = np.array([0, -1, 0, 0, 0], np.float32)
-    steps, terminated = 0, False
+    steps, terminated, info = 0, False, {}
     while not terminated and steps < 300:
         _, _, terminated, _, info = env.step(on_the_spot)
         steps += 1

@@ -156,6 +156,7 @@ def test_a_captured_room_loads_renders_and_has_a_floor_to_move_on(tmp_path, capt
     env = iap.make_env("iap/PointNav-v0", scene=str(folder), size=(32, 32), distance_m=(0.5, 3.0), image="depth")
     observation, _ = env.reset(seed=0)
     assert 0 < np.median(observation["image"]) < 10
+    info = {}
     for _ in range(60):
         _, _, ended, _, info = env.step(env.unwrapped.label().action)  # pyright: ignore[reportAttributeAccessIssue]
         if ended:

@@ -14,8 +14,8 @@ from iap.envs.indoor.scenes.folder import SEGMENTS, read_scene, segment_of
 PIXEL_M = 0.05
 
 
-def read(folder: Path, **options):
-    return read_scene(folder, **({"resolution_m": PIXEL_M} | options))
+def read(folder: Path, floor: int = 0, *, textured: bool = True):
+    return read_scene(folder, floor, PIXEL_M, textured=textured)
 
 
 def test_a_scene_has_its_meshes_materials_textures_and_map(small_scene):

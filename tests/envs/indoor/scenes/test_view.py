@@ -1,6 +1,5 @@
 """Rendering: the mesh in cells and sets of visible pieces show what the whole mesh shows; maps agree with the mesh."""
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -10,7 +9,7 @@ from iap.envs.indoor.scenes.compiled import compile_scene
 from iap.envs.indoor.scenes.folder import SEGMENTS, read_scene
 from iap.envs.indoor.scenes.model import HIDDEN_GROUP, SHOWN_GROUP, add_scene
 from iap.envs.indoor.scenes.visibility import aim
-from iap.envs.rendering.camera import Camera
+from iap.envs.rendering.camera import Camera, load_mujoco
 
 SIZE = (64, 64)
 POSES = 40
@@ -28,7 +27,7 @@ def random_poses(scene, count: int, seed: int = 0) -> list[Pose]:
 
 def whole_images(folder, poses) -> list[np.ndarray]:
     """Images of the mesh in one piece for each material, by another camera."""
-    robot = RollingBase(SIZE, 90.0)
+    mujoco, robot = load_mujoco(), RollingBase(SIZE, 90.0)
     spec = mujoco.MjSpec.from_string(robot.xml)
     scene = read_scene(folder)
     add_scene(mujoco, spec, scene, cell_m=None)
@@ -89,6 +88,7 @@ def test_a_texture_is_the_right_way_up(small_scene):
 
 def heights_below(model, points: np.ndarray, from_z: float) -> np.ndarray:
     """Where rays straight down from a height meet the mesh."""
+    mujoco = load_mujoco()
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     shown = np.zeros(6, np.uint8)
@@ -109,7 +109,7 @@ def test_the_floor_is_where_the_map_is_free_and_obstacles_are_where_it_is_not(ap
     for name, chosen in (("free", floor.clearance > 0.06), ("taken", ~floor.free)):
         rows, columns = np.nonzero(chosen)
         some = rng.choice(len(rows), 300, replace=False)
-        points[name] = np.array([floor.position(rows[i], columns[i]) for i in some])
+        points[name] = np.array([floor.position(int(rows[i]), int(columns[i])) for i in some])
     free = heights_below(scene.model, points["free"], scene.floor_z_m + 0.75)
     assert np.mean(np.abs(free - scene.floor_z_m) < 0.03) > 0.99
     low, high = floor.position(3, 3), floor.position(floor.free.shape[0] - 4, floor.free.shape[1] - 4)
