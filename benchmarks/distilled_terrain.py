@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from animation import write_animation
 from pages import markdown, write_page
 from runs import EPISODES, Runs, ablations_table
+from studies import distilled_suite as suite_study
 from studies.distilled_terrain import ARMS, TERRAINS
 
 from iap.cli.tables import write_json
@@ -23,6 +24,7 @@ from iap.rollouts import LocalPool
 from iap.training.config import fit_to_env
 
 RUNS, ORACLE = Runs("distilled_terrain", (0, 1, 2)), Runs("terrain", ())
+SUITE, TEACHERS = Runs("distilled_suite", (0, 1, 2)), Runs("teachers", (0,))
 VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STEP_MS = 3, 160, 2, 50
 
 
@@ -37,6 +39,19 @@ def measure(arm: str) -> None:
 def animate(arm: str) -> None:
     """An episode of the best policy of an arm."""
     write_animation(RUNS.best_policy(arm), arm, VIDEO_SEED, VIDEO_STEPS, VIDEO_EVERY, STEP_MS)
+
+
+def suite() -> str:
+    """Returns of the suite's distilled policies beside their teachers'."""
+    lines = []
+    for arm in filter(SUITE.paths, suite_study.ARMS):
+        [teacher] = TEACHERS.evaluations(f"{arm}-state-teacher")
+        sizes = describe(fit_to_env(suite_study.ARMS[arm]).policy)
+        each = ", ".join(f"{result['mean']:.0f} ± {result['ci95']:.0f}" for result in SUITE.evaluations(arm))
+        cpu = [result["cpu_minutes"] for result in SUITE.evaluations(arm, "cost.json")]
+        minutes = f"{sum(cpu) / len(cpu):.0f}"
+        lines.append([arm, sizes.parts["encoder"], sizes.total, minutes, f"{teacher['mean']:.0f}", each])
+    return markdown(["task", "encoder parameters", "all parameters", "CPU minutes", "teacher", "each seed"], lines)
 
 
 def arms() -> str:
@@ -69,7 +84,7 @@ def main() -> None:
     for arm in parser.parse_args().measure or ():
         measure(arm)
         animate(arm)
-    write_page("distillation.md", episodes=EPISODES, arms=arms(), ablations=ablations())
+    write_page("distillation.md", episodes=EPISODES, arms=arms(), suite=suite(), ablations=ablations())
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ def rank(patch: int, stride: int) -> Rank:
 
 ARMS = {
     "obstacle-course": PRESET,
+    "obstacle-course-distilled": iap.presets["obstacle-course-distilled"],
+    "obstacle-course-distilled-trans": iap.presets["obstacle-course-distilled-trans"],
     **{f"patch-{patch}-{stride}": config_with(rank(patch, stride)) for patch, stride in SIZES},
     "cnn": config_with(CNN(((8, 8, 4), (8, 3, 2)))),
     "blind": config_with(Blind()),

@@ -109,6 +109,7 @@ def label_episode(env: Any, student: Policy, teacher: Teacher, job: LabellingJob
     lazy, to_action = find_protocol(env, LazyRendering), action_map(env.action_space)
     recorder = _Recorder(job, env)
     observation, _ = env.reset(seed=seed, options=_appearance(job, env, seed))
+    recorder.start(observation)
     if rng.random() < job.random_share:
         observation = require_protocol(env, RandomizableState).randomize_state(rng)
     chosen = _chosen_steps(job, rng)
@@ -158,10 +159,16 @@ class _Recorder:
 
     def __init__(self, job: LabellingJob, env: Any) -> None:
         self._job, self._rows = job, []
-        self._first = self._previous = None
+        self._first: np.ndarray | None = None
+        self._previous: np.ndarray | None = None
         self._located = require_protocol(env, Keypoints) if job.keypoints else None
         self._last_keypoints: np.ndarray | None = None
         self.axes: tuple[tuple[int, int, int | None], ...] = ()
+
+    def start(self, observation: Any) -> None:
+        """The first frame, which an episode that continues in a random state also has."""
+        if self._job.keep_images and self._job.policy.encoder.uses_image:
+            self._first = self._job.policy.formatted(observation["image"]).copy()
 
     def add(self, observation: Any, label: Label, state: Any, *, keeps: bool) -> None:
         """One step: what the student observes, and what it should do."""
@@ -203,11 +210,11 @@ class _Recorder:
             return np.zeros(0, np.uint8)
         config = self._job.policy
         image = config.formatted(image).copy()
-        first = self._first = image if self._first is None else self._first
+        assert self._first is not None
         previous, self._previous = image if self._previous is None else self._previous, image
         if not keeps:
             return None
-        shown = preprocess_image(config.preprocessing, image, previous, first)
+        shown = preprocess_image(config.preprocessing, image, previous, self._first)
         return shown.copy() if shown.dtype == np.uint8 else shown.astype(np.float16)
 
     def arrays(self) -> Arrays:

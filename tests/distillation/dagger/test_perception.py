@@ -68,6 +68,24 @@ def test_visual_seeds_change_the_images_and_not_the_states():
     assert not np.array_equal(one["images"], two["images"])
 
 
+class MovedDot(Dot):
+    """A dot that can be put in a corner."""
+
+    def randomize_state(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        self._place = np.array([1, 1])
+        return self._observe()
+
+
+def test_images_of_a_random_state_are_relative_to_the_first_frame_of_the_episode():
+    policy = replace(dot_config(DAgger(), HEADS).policy, preprocessing=("first_frame_difference",))
+    job = LabellingJob(EnvConfig.from_factory(MovedDot), policy, teacher=TeacherConfig(), random_share=1.0)
+    env, student = MovedDot(), Policy(policy, flatten(init(policy, 0)))
+    arrays = label_episode(env, student, job.teacher.make(), job, seed=3).arrays
+    first, drawn = env.reset(seed=3)[0]["image"], env.randomize_state(np.random.default_rng())["image"]
+    assert np.array_equal(arrays["images"][0] > 0, first != drawn)
+    assert (first != drawn).any()
+
+
 def test_visual_seeds_are_refused_where_the_environment_has_none():
     job = LabellingJob(EnvConfig.from_factory(Dot), dot_config(DAgger(), HEADS).policy, visual_seeds=3)
     with pytest.raises(ValueError, match="does not implement VisualSeeds"):

@@ -22,8 +22,9 @@ def for_env(env: EnvConfig) -> SAC:
 
 
 TEACHERS: Registry[SAC] = Registry("teacher")
+# Cheetah's teacher stops early: students fall with the faster gait that it has later (666 after 150 iterations).
 OPTIONS: dict[str, dict[str, Any]] = {
-    "cheetah-run": {"iterations": 150, "normalise": True},
+    "cheetah-run": {"iterations": 80, "normalise": True},
     "finger-spin": {"iterations": 80, "normalise": True},
     "walker-walk": {"evaluate_every": 5},
 }
