@@ -34,6 +34,7 @@ SMALLER = {  # page → what is replaced in its snippets
         'out="runs/stones")': f'out="runs/stones", workers=0, evaluate_episodes=1, pretraining={TINY_DAGGER})',
         "env.expert())": f"env.expert(), workers=0, evaluate_episodes=1, pretraining={TINY_DAGGER})",
     },
+    "indoor.md": {'scene="gibson/Adrian", episodes="gibson/pointnav_val.json.gz"': "scenes=1"},  # data that is not ours
     "sb3.md": {
         "policy_kwargs=dict(\n": "n_steps=8,\n    batch_size=8,\n    n_epochs=1,\n    policy_kwargs=dict(\n",
         "100_000": "8",

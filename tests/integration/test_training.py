@@ -221,7 +221,7 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
 def test_a_damaged_checkpoint_is_an_error(tmp_path):
     run = run_here(tiny(iterations=1), tmp_path / "run")
     run.checkpoint_file.write_bytes(run.checkpoint_file.read_bytes()[:-20])
-    with pytest.raises(RunError, match=r"checkpoint\.safetensors cannot be read"):
+    with pytest.raises(RunError, match=r"checkpoint\.safetensors cannot be used: is damaged"):
         run.load_checkpoint()
 
 

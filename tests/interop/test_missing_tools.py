@@ -30,6 +30,8 @@ def test_a_package_whose_library_is_missing_cannot_be_imported(
 ) -> None:
     for name in [name for name in sys.modules if name.startswith(("iap.interop.torch", "iap.interop.sb3"))]:
         monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.startswith("stable_baselines3.")]:
+        monkeypatch.delitem(sys.modules, name)  # an imported part is found without its package
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError) as error:
         import_module(package)
