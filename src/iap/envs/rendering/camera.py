@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Int, UInt8
 
-from iap.envs.rendering.gl import RenderingError, choose_backend, explained
+from iap.envs.rendering.gl import RenderingError, choose_backend, explained, keep_triton_out
 
 SLICES, STACKS = 12, 6  # of round bodies; more make no difference at the size of a policy's image
 MAX_GEOMS = 10_000
@@ -57,6 +57,7 @@ class Camera:
             with _render_options(model, size, fast):
                 self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50.value)
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._context)
+        keep_triton_out()
         self._model = model
         self._scene = mujoco.MjvScene(model, maxgeom=MAX_GEOMS)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows

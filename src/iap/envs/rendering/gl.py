@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 INSTALL = "sudo apt-get install -y libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri libgles2 libopengl0"
 INSTALL_OSMESA = "sudo apt-get install -y libosmesa6"
@@ -20,6 +21,17 @@ def choose_backend() -> None:
         # MuJoCo would abort the process at the second attempt
         raise RenderingError("MUJOCO_GL is glfw, which needs a display, and there is none: set MUJOCO_GL=egl")
     os.environ.setdefault("LP_NUM_THREADS", "0")  # for small images Mesa's threads only add overhead
+
+
+def keep_triton_out() -> None:
+    """Where Mesa renders in software, let PyTorch go on without triton.
+
+    Both bring an LLVM of their own, and the process crashes if triton's is loaded after Mesa's. PyTorch tries to import
+    triton when the first optimiser is made, and does without it if that fails. Loaded before, it does no harm.
+    """
+    loaded = Path("/proc/self/maps")
+    if "triton" not in sys.modules and loaded.exists() and "libLLVM" in loaded.read_text():
+        sys.modules["triton"] = None  # pyright: ignore[reportArgumentType]
 
 
 @contextlib.contextmanager
